@@ -1,1 +1,64 @@
-"""TODO"""
+"""Find the MPS kernels of a PyTorch tree that lose or misplace a non-contiguous output."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from patchkit.scan.engine import Engine
+    from patchkit.scan.findings import ScanReport
+    from patchkit.source.tree import Tree
+
+__all__ = ["analyse", "scan_tree"]
+
+
+def scan_tree(tree: Tree) -> ScanReport:
+    """Scan every MPS kernel of a tree.
+
+    Args:
+        tree: the tree; it is only read.
+
+    Returns:
+        Every graph result of the tree in exactly one of findings, cleared and undecided.
+
+    Raises:
+        InputError: ``native_functions.yaml`` is missing or unreadable.
+    """
+    from patchkit.scan.findings import ScanReport
+    from patchkit.scan.report import findings_of, unreadable
+
+    started = time.perf_counter()
+    engine = analyse(tree)
+    findings, cleared, undecided = findings_of(engine)
+    undecided += unreadable(engine)
+    sites = len(findings) + len(cleared) + sum(bool(u.tensor) for u in undecided)
+    return ScanReport(
+        torch_version=tree.version,
+        root=tree.given,
+        files=len(engine.sources.files),
+        sites=sites,
+        seconds=round(time.perf_counter() - started, 3),
+        findings=tuple(findings),
+        cleared=tuple(cleared),
+        undecided=tuple(undecided),
+    )
+
+
+def analyse(tree: Tree, replaced: Mapping[str, bytes] | None = None) -> Engine:
+    """Parse a tree and run all its kernels; what ``fix`` works from.
+
+    Args:
+        tree: the tree; it is only read.
+        replaced: contents to use instead of those on disk, by path relative to the tree: a patched kernel can be
+            judged before it is written anywhere.
+    """
+    from patchkit.scan.engine import Engine
+    from patchkit.scan.registry import load_registry
+    from patchkit.scan.sources import load_sources
+
+    engine = Engine(load_sources(tree.root, replaced), load_registry(tree.root))
+    engine.run()
+    return engine

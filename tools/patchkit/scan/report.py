@@ -1,0 +1,205 @@
+"""From what the engine saw to findings, cleared and undecided sites: the words a maintainer reads."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from patchkit.scan.engine import Engine, Site, Verdict
+from patchkit.scan.findings import Cleared, Finding, TraceStep, Undecided
+from patchkit.scan.layout import reported
+from patchkit.scan.walk import miscounted
+
+RULES = {"lost": "MPS101", "misplaced": "MPS102", "garbage": "MPS103", "dropped": "MPS104"}
+_ORDER = ("lost", "misplaced", "garbage", "dropped")
+_TRIGGERS = ("inplace", "out", "functional", "backward")
+
+
+def findings_of(engine: Engine) -> tuple[list[Finding], list[Cleared], list[Undecided]]:
+    """Sort every graph result the engine met into exactly one of the three lists."""
+    findings: list[Finding] = []
+    cleared: list[Cleared] = []
+    undecided: list[Undecided] = []
+    for site in sorted(engine.sites.values(), key=lambda x: (x.file, x.start)):
+        line, _ = engine.sources.position(site.file, site.start)
+        bad = [v for vs in site.verdicts.values() for v in vs if v.effect != "ok"]
+        if bad:
+            findings.append(_finding(engine, site, bad))
+        elif site.unknown or not site.verdicts:
+            undecided.append(Undecided(site.file, line, site.function, site.text, site.unknown or "no path runs it"))
+        else:
+            reason, detail = _reason(engine, site)
+            cleared.append(Cleared(site.file, line, site.function, site.text, reason, detail))
+    return _fingerprints(findings), cleared, undecided
+
+
+def _finding(engine: Engine, site: Site, bad: list[Verdict]) -> Finding:
+    effect = min((v.effect for v in bad), key=_ORDER.index)
+    atoms = frozenset().union(*(v.atoms for v in bad))
+    macos = frozenset().union(*(v.macos for v in bad))
+    hit = sorted(name for name, vs in site.verdicts.items() if any(v.effect != "ok" for v in vs))
+    ops, triggers = _reach(engine, site, hit)
+    line, column = engine.sources.position(site.file, site.start)
+    end_line, _ = engine.sources.position(site.file, max(site.start, site.end - 1))
+    layouts = reported(atoms)
+    worst = next(v for v in bad if v.effect == effect)
+    return Finding(
+        rule=RULES[effect],
+        effect=effect,
+        layouts=layouts,
+        macos="all" if len(macos) == 2 else next(iter(macos)),
+        file=site.file,
+        line=line,
+        column=column,
+        end_line=end_line,
+        function=site.function,
+        tensor=site.text,
+        ops=ops,
+        triggers=triggers,
+        confidence=_confidence(site, bad),
+        message=_message(site, worst, layouts),
+        trace=_trace(engine, site, worst, hit),
+        fixable=False,
+        fingerprint="",
+    )
+
+
+def _reach(engine: Engine, site: Site, hit: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Overload names that reach the site, and how: in-place, ``out=``, functional, backward."""
+    triggers: set[str] = set()
+    names: list[str] = []
+    for name in hit:
+        entry = engine.ways[name]
+        if entry.use is not None:
+            names.append(name)
+            triggers.update(entry.use.triggers)
+        else:
+            names.extend(entry.names)
+            triggers.update(entry.triggers)
+    return tuple(dict.fromkeys(names)), tuple(t for t in _TRIGGERS if t in triggers)
+
+
+def _confidence(site: Site, bad: list[Verdict]) -> str:
+    """High where every path with that layout goes wrong, medium where some other condition decides."""
+    for overload, verdicts in site.verdicts.items():
+        wrong = [v for v in verdicts if v.effect != "ok"]
+        right = [v for v in verdicts if v.effect == "ok" and v.reason not in ("unread", "raises")]
+        for v in wrong:
+            atoms = v.atoms - frozenset("C")
+            if atoms and not any(atoms & r.atoms and v.macos & r.macos for r in right):
+                return "high"
+        _ = overload
+    return "medium"
+
+
+_LAYOUT_WORDS = {
+    "strided": "non-contiguous",
+    "channels_last": "channels_last",
+    "offset": "contiguous but with a storage offset",
+}
+
+
+def _message(site: Site, verdict: Verdict, layouts: tuple[str, ...]) -> str:
+    kinds = " or ".join(_LAYOUT_WORDS[x] for x in layouts) or "any"
+    if verdict.effect == "lost" and verdict.reason == "gathered":
+        return (
+            f"the Placeholder copies `{verdict.output}` into a temporary when it is {kinds}; "
+            "the graph writes the temporary and the result is lost"
+        )
+    if verdict.effect == "lost":
+        return (
+            f"the result is written to `{site.text}`, which is not copied back into `{verdict.output}` "
+            f"when that is {kinds}"
+        )
+    if verdict.effect == "misplaced":
+        return (
+            f"gathering is switched off, so the result is written densely from the start of the buffer of "
+            f"`{verdict.output}`: in the wrong places when it is {kinds}"
+        )
+    return f"`{verdict.output}` is pointed at another tensor; the caller's tensor never gets the result"
+
+
+def _trace(engine: Engine, site: Site, verdict: Verdict, hit: list[str]) -> tuple[TraceStep, ...]:
+    steps: list[TraceStep] = []
+    position = engine.sources.position
+    entry = engine.ways[hit[0]]
+    line = position(entry.function.file, entry.function.start)[0]
+    steps.append(TraceStep(line, f"{entry.label} enters here", entry.function.file))
+    holder = next((f for f in engine.sources.functions.get(site.function, []) if f.file == site.file), None)
+    if holder is not None and holder is not entry.function:
+        steps.append(TraceStep(position(site.file, holder.start)[0], f"which calls {site.function}", site.file))
+    line = position(site.file, site.start)[0]
+    if verdict.effect == "misplaced":
+        steps.append(TraceStep(line, f"`{site.text}` is bound without gathering: its buffer, from the start", site.file))
+    elif verdict.reason == "gathered":
+        steps.append(TraceStep(line, f"the Placeholder makes a contiguous copy of `{site.text}`", site.file))
+    else:
+        steps.append(TraceStep(line, f"the graph's result goes to `{site.text}`", site.file))
+    if verdict.run >= 0 and verdict.run_file:
+        steps.append(TraceStep(position(verdict.run_file, verdict.run)[0], "the graph runs", verdict.run_file))
+    if holder is not None and verdict.effect == "lost":
+        end = position(site.file, holder.end - 1)[0]
+        steps.append(TraceStep(end, f"the function ends without copying back into `{verdict.output}`", site.file))
+    return tuple(steps)
+
+
+_REASONS = (
+    ("copy_back", "the result goes to a contiguous temporary that is copied back into the caller's tensor"),
+    ("strided", "the data object honours strides and offset of the caller's tensor"),
+)
+
+
+def _reason(engine: Engine, site: Site) -> tuple[str, str]:
+    verdicts = [v for vs in site.verdicts.values() for v in vs]
+    reasons = Counter(v.reason for v in verdicts)
+    ways = [engine.ways[name] for name in site.verdicts]
+    if all(w.use is None and not w.names for w in ways):
+        return "unreachable", "no overload that MPS tensors reach runs this function"
+    if "copy_back" in reasons:
+        return "copy_back", _REASONS[0][1]
+    if any(layout.proxied for w in ways for layout in w.outputs):
+        return "structured_proxy", "the meta function asks for strides, so the wrapper hands over a proxy"
+    if reasons.keys() <= {"fresh", "unread", "raises", "direct"}:
+        if any(v.role == "fresh" for v in verdicts):
+            inside = any(v.made_in == site.function for v in verdicts)
+            if inside:
+                return "fresh_contiguous", "the tensor is allocated contiguous in this function"
+            return "caller_fresh", "every caller passes a contiguous tensor it has just allocated"
+        if "direct" in reasons:
+            return "contiguous_only", "only contiguous tensors without a storage offset arrive here"
+        return "fresh_contiguous", "the tensor is allocated contiguous"
+    if "strided" in reasons:
+        return "strides_honoured", _REASONS[1][1]
+    return "overwritten", "what the graph leaves is overwritten before the kernel returns"
+
+
+def _fingerprints(findings: Iterable[Finding]) -> list[Finding]:
+    """Give each finding a name that survives lines moving: rule, file, function, tensor, and its place among equals."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    out = []
+    for finding in findings:
+        key = (finding.rule, finding.file, finding.function, "".join(finding.tensor.split()))
+        text = "\0".join((*key, str(seen[key])))
+        seen[key] += 1
+        out.append(replace(finding, fingerprint=hashlib.sha256(text.encode()).hexdigest()[:24]))
+    return out
+
+
+
+
+def unreadable(engine: Engine) -> list[Undecided]:
+    """Files and functions the scan could not read or follow: reported, never skipped in silence."""
+    out = [Undecided(p.file, p.line, p.function, "", p.why) for p in engine.sources.problems]
+    for functions in engine.sources.functions.values():
+        for function in functions:
+            line = engine.sources.position(function.file, function.start)[0]
+            if function.has_error and b"Placeholder" in function.text:
+                why = "the parser cannot read a part of this function"
+                out.append(Undecided(function.file, line, function.name, "", why))
+            elif function.name in engine.gave_up:
+                out.append(Undecided(function.file, line, function.name, "", engine.gave_up[function.name]))
+            elif why := miscounted(function):
+                out.append(Undecided(function.file, line, function.name, "", why))
+    return out
