@@ -5,6 +5,8 @@ import sys
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from patchkit.errors import InputError
 from patchkit.scan.registry import yaml_entries
@@ -59,7 +61,8 @@ UNUSUAL = [
 
 
 def read_with_pyyaml(text):
-    return yaml.load(text, Loader=yaml.SafeLoader)
+    # The loader that the reader falls back on: libyaml and PyYAML differ on malformed text.
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def test_usual_entries_read_as_pyyaml_reads_them():
@@ -77,6 +80,48 @@ def test_usual_entries_need_no_yaml_parser(monkeypatch):
 @pytest.mark.parametrize("text", UNUSUAL)
 def test_unusual_entries_read_as_pyyaml_reads_them(text):
     assert [entry.fields for entry in parse_entries(text, "x.yaml")] == read_with_pyyaml(text)
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "\n",
+            " ",
+            "  ",
+            "\t",
+            "\r",
+            "\u2028",
+            "é",
+            "#",
+            " # c",
+            ":",
+            ": ",
+            "- ",
+            "'",
+            '"',
+            "[",
+            "]",
+            "{",
+            "}",
+        ),
+        *(",", "|", ">", "&a", "*a", "!", "%", "?", "~", "yes", "1", "true"),
+        *("---\n", "  dispatch:\n", "    MPS: x\n", "  - a\n"),
+    ]
+)
+EDITS = st.lists(st.tuples(st.integers(0, len(USUAL)), st.integers(0, 3), PIECES), min_size=1, max_size=3)
+
+
+@settings(max_examples=150, deadline=None)
+@given(EDITS)
+def test_whatever_is_edited_the_fast_reader_never_disagrees_with_pyyaml(edits):
+    text = USUAL
+    for place, dropped, piece in edits:
+        text = text[:place] + piece + text[place + dropped :]
+    try:
+        entries = parse_entries(text, "x.yaml")
+    except InputError:
+        return
+    assert [entry.fields for entry in entries] == (read_with_pyyaml(text) or [])
 
 
 def test_an_unusual_entry_does_not_disturb_its_neighbours():

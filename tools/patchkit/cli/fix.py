@@ -65,12 +65,14 @@ def command(
     patch; 2 unusable input; 3 nothing to scan.
     """
     from patchkit.errors import UsageError
+
+    if in_place and (check or output):
+        raise UsageError("--in-place edits the tree itself; it does not go with --check or --output.")
+
     from patchkit.fix import fix_tree
     from patchkit.output._fix_page import fix_json, fix_page
     from patchkit.source import resolve
 
-    if in_place and (check or output):
-        raise UsageError("--in-place edits the tree itself; it does not go with --check or --output.")
     tree = resolve(target, version=version, source=source, remote=remote)
     result = fix_tree(tree, output, check=check, in_place=in_place, recipe=recipe)
     if format_name == "json":

@@ -79,7 +79,8 @@ def fix_json(result: FixResult) -> str:
 
 def _closing(result: FixResult, given: str, *, check: bool) -> str:
     fixed = sum(len(patch.findings) for patch in result.patches)
-    said = f"{count_of(fixed, 'finding')} fixed by {count_of(len(result.patches), 'patch', 'patches')}"
+    verb = "would be fixed" if check else "fixed"
+    said = f"{count_of(fixed, 'finding')} {verb} by {count_of(len(result.patches), 'patch', 'patches')}"
     if not result.patches:
         said = "nothing to patch"
     if result.not_fixed:

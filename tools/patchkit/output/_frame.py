@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from patchkit.output._terminal import columns, paint, printable, wrap
 
 CUT = "..."
-NARROWEST_LABEL = 34
+NARROWEST_LABEL = 50
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ def frame(
 ) -> list[str]:
     """Draw the lines that ``labels`` stand on, and ``around`` lines of context at each main label.
 
-    Lines keep to ``width`` columns: common indentation goes first, then what is far from the label.
+    Lines keep to ``width`` columns: the indentation that neighbouring lines share goes first, then what is
+    far from the label.
 
     Returns:
         The drawn lines; none where no label is inside the source.
@@ -46,14 +47,15 @@ def frame(
     if not shown:
         return []
     gutter = len(str(shown[-1]))
-    indentation = _common_indentation(source[number - 1] for number in shown)
     bar = paint("|", "blue", color=color)
     room = width - gutter - 3
     drawn = [f"{' ' * gutter} {bar}"]
     last = shown[0] - 1
-    for number in shown:
+    indentation = _indentation_of_run(source, shown, 0)
+    for index, number in enumerate(shown):
         if number != last + 1:
             drawn.append(paint("." * max(gutter, 3), "blue", color=color))
+            indentation = _indentation_of_run(source, shown, index)
         last = number
         here = [label for label in labels if label.line == number]
         code, placed = _fit(source[number - 1], here, indentation, room)
@@ -95,17 +97,19 @@ def _shown_lines(source: Sequence[str], labels: Sequence[Label], around: int) ->
             wanted |= set(range(max(1, label.line - around), min(len(source), label.line + around) + 1))
     # a gap of one line takes the room of the dots that would stand for it
     wanted |= {number + 1 for number in wanted if number + 2 in wanted}
-    shown = sorted(wanted)
-    while shown and not source[shown[0] - 1].strip():
-        shown.pop(0)
-    while shown and not source[shown[-1] - 1].strip():
-        shown.pop()
-    return shown
+    labelled = {label.line for label in labels}
+    # an empty line at the edge of a run of neighbours shows nothing
+    edges = {number for number in wanted if not {number - 1, number + 1} <= wanted}
+    return sorted(
+        number for number in wanted if number in labelled or number not in edges or source[number - 1].strip()
+    )
 
 
-def _common_indentation(lines: Iterable[str]) -> int:
-    shown = [printable(line) for line in lines if line.strip()]
-    return min((len(line) - len(line.lstrip()) for line in shown), default=0)
+def _indentation_of_run(source: Sequence[str], shown: Sequence[int], first: int) -> int:
+    """Return the columns that all lines of the run of neighbours at ``shown[first]`` are indented by."""
+    run = [number for place, number in enumerate(shown[first:]) if number == shown[first] + place]
+    lines = [printable(source[number - 1]) for number in run if source[number - 1].strip()]
+    return min((len(line) - len(line.lstrip()) for line in lines), default=0)
 
 
 def _fit(original: str, labels: Sequence[Label], indentation: int, room: int) -> tuple[str, list[Label]]:
@@ -149,7 +153,9 @@ def _remark(label: Label, room: int, *, color: bool) -> list[str]:
         indent = " " * (columns(strokes) + 1)
         lines = [f"{strokes} {text[0]}", *(indent + line for line in text[1:])]
     else:
-        start = max(0, min(label.column - 1, room - 2 * NARROWEST_LABEL))
+        # as near to the strokes as a single line, or a readable block, can stand
+        needed = columns(label.text) if columns(label.text) <= room else NARROWEST_LABEL
+        start = max(0, min(label.column - 1, room - needed))
         lines = [strokes, *(" " * start + line for line in wrap(label.text, room - start))]
     return [_paint_behind_indent(line, style, color=color) for line in lines]
 

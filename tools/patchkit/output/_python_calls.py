@@ -52,7 +52,7 @@ def python_calls(
         chosen = next((overload for overload in known if _trigger_of(overload) == trigger), None)
         if chosen is not None:
             calls.append(_call(chosen, trigger, tensor))
-    return calls
+    return list(dict.fromkeys(calls))
 
 
 def _trigger_of(overload: Overload) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -135,7 +136,7 @@ def _frames(finding: Finding, source: Source, look: Look) -> list[str]:
     for file, group in groupby(elsewhere, key=lambda step: step.file):
         listed = list(group)
         lines.append(f"  {paint(':::', 'blue', color=look.color)} {printable(file)}:{listed[0].line}")
-        others = [_step_label(finding, step, source(file)) for step in listed]
+        others = [_step_label(step, source(file)) for step in listed]
         lines += frame(source(file), others, width=look.width, color=look.color)
     return lines
 
@@ -155,7 +156,7 @@ def _labels(finding: Finding, steps: Sequence[TraceStep], lines: Sequence[str]) 
         line, at_site[-1] if at_site else CARET.get(finding.effect, finding.effect), column, length, True
     )
     others = [step for step in steps if not finding.line <= step.line <= finding.end_line]
-    return [main, *(_step_label(finding, step, lines) for step in others)]
+    return [main, *(_step_label(step, lines) for step in others)]
 
 
 def _place_of(finding: Finding, lines: Sequence[str]) -> tuple[int, int, int]:
@@ -169,8 +170,9 @@ def _place_of(finding: Finding, lines: Sequence[str]) -> tuple[int, int, int]:
     return finding.line, max(1, finding.column), 1
 
 
-def _step_label(finding: Finding, step: TraceStep, lines: Sequence[str]) -> Label:
-    quoted = [*step.text.split("`")[1::2], finding.tensor]
+def _step_label(step: TraceStep, lines: Sequence[str]) -> Label:
+    """Label the step's line at the expression that its text quotes, or at the function that it names."""
+    quoted = [*step.text.split("`")[1::2], *re.findall(r"\w*_\w*", step.text)]
     line = lines[step.line - 1] if 1 <= step.line <= len(lines) else ""
     found = next((place for place in (locate(line, name) for name in quoted) if place), (0, 1))
     return Label(step.line, step.text, *found)

@@ -160,8 +160,8 @@ def run_graph(machine: Machine, feeds: Any, results: Any, position: int = -1) ->
     """Run a graph: every result goes where its data object points."""
     from patchkit.scan.machine import Event
 
-    for placeholder in _placeholders(feeds):
-        machine.path.fed.append(placeholder)
+    fed = _placeholders(feeds)
+    for placeholder in fed:
         if placeholder.tensor is not None:
             machine.use(placeholder.tensor)
     for placeholder in _placeholders(results):
@@ -180,10 +180,35 @@ def run_graph(machine: Machine, feeds: Any, results: Any, position: int = -1) ->
             tensor.storage.content = "result"
             tensor.storage.sites.add(site)
             tensor.storage.written_at = machine.clock
+        elif binding.kind == "dense" and _same_dense_order(machine, tensor, fed):
+            placeholder.binding = Binding("direct", tensor)
+            tensor.storage.content = "result"
+            tensor.storage.sites.add(site)
+            tensor.storage.written_at = machine.clock
         elif binding.kind == "dense":
             tensor.storage.content = "scrambled"
             tensor.storage.sites.add(site)
             tensor.storage.written_at = machine.clock
+
+
+def _same_dense_order(machine: Machine, tensor: Tensor, fed: list[Placeholder]) -> bool:
+    """Whether everything fed is read densely in the order the result is written in.
+
+    With gathering off on both sides an element-wise graph never sees strides: a result in the same dense layout
+    as its inputs is right.
+    """
+    if not tensor.cell.possible() <= frozenset("TL") or not fed:
+        return False
+    constructor = placeholder_constructor(machine)
+    for placeholder in fed:
+        other = placeholder.tensor
+        if other is None or constructor is None or _flags(machine, constructor, placeholder.flags)[0]:
+            return False
+        same = other.cell is tensor.cell or tensor.cell.follows is other.cell or other.cell.follows is tensor.cell
+        both_last = other.cell.possible() == tensor.cell.possible() == frozenset("L")
+        if not same and not both_last:
+            return False
+    return True
 
 
 def _placeholders(value: Any) -> list[Placeholder]:

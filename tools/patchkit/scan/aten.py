@@ -369,10 +369,18 @@ def _resize(machine: Machine, owner: Tensor, values: list[Any], expression: s.Ca
     return owner
 
 
-def _restride(machine: Machine, owner: Tensor, values: list[Any], _: s.Call) -> Any:
+def _restride(machine: Machine, owner: Tensor, values: list[Any], expression: s.Call) -> Any:
+    """``empty_tensor_restride(format)``: the handle gets new strides; storage, offset and its other views stay."""
     form = memory_format(machine, values)
-    owner.cell.follows = None
-    owner.cell.atoms = CHANNELS_LAST if form == "channels_last" else frozenset("C")
+    cell = owner.cell
+    target = CHANNELS_LAST if form == "channels_last" else frozenset("C")
+    if owner.base.role != "output":
+        cell.follows, cell.atoms = None, target
+        return owner
+    if cell.possible() <= target or not machine.ask(cell, frozenset("CTL") - target):
+        return owner  # what has an offset or gaps keeps them: the new strides run over memory that is not its own
+    machine.path.restrided.append((owner.base, cell.possible(), machine.function.file, expression.start))
+    cell.follows, cell.atoms = None, target
     return owner
 
 

@@ -8,7 +8,7 @@ gathered over all kernels that run it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from patchkit.scan import syntax as s
@@ -17,7 +17,7 @@ from patchkit.scan.machine import Event, Machine, Path, TooManyPaths
 from patchkit.scan.registry import OutputLayout, OverloadUse, Registry
 from patchkit.scan.sources import Sources
 from patchkit.scan.values import Dictionary, Iterator, Slot, Symbol
-from patchkit.scan.walk import placeholders
+from patchkit.scan.walk import placeholders, signature
 
 SiteKey = tuple[str, int]
 
@@ -81,6 +81,7 @@ class Engine:
     gave_up: dict[str, str] = field(default_factory=dict)
     ways: dict[str, Entry] = field(default_factory=dict)
     paths: int = 0
+    _done: dict[object, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.machine = Machine(self.sources)
@@ -120,6 +121,14 @@ class Engine:
     def enter(self, entry: Entry) -> None:
         """Run one kernel for one overload and gather what its paths say."""
         self.ways[entry.overload] = entry
+        signature = self._signature(entry)
+        twin = self._done.get(signature)
+        if twin is not None:  # the same statements, the same layouts: the same verdicts under another name
+            for site in self.sites.values():
+                if twin in site.verdicts:
+                    site.verdicts[entry.overload] = site.verdicts[twin]
+            return
+        self._done[signature] = entry.overload
         try:
             paths = self.machine.paths(lambda: self._setup(entry))
         except TooManyPaths:
@@ -131,6 +140,21 @@ class Engine:
         self.paths += len(paths)
         for path in paths:
             self._judge(entry, path)
+
+    def _signature(self, entry: Entry) -> object:
+        """What decides an entry's verdicts: its statements without names of its own, and its tensors' layouts."""
+        function = entry.function
+        if entry.kind == "leftover" or function.has_error or b"Placeholder" in function.text:
+            return entry.overload  # a result of its own belongs to it alone
+        roles = []
+        layouts = {o.argument.position: o for o in entry.outputs if o.argument.position is not None}
+        for place, parameter in enumerate(function.parameters):
+            layout = layouts.get(place)
+            role = entry.use.parameters[place].role if entry.use and place < len(entry.use.parameters) else ""
+            atoms = _atoms(layout, entry.kind) if layout is not None else None
+            roles.append((parameter.type, role, atoms, layout.argument.owner if layout is not None else ""))
+        body = signature(function, self.machine.sliced(function), self.machine.compared)
+        return function.file, entry.kind == "inplace", tuple(roles), body
 
     def _setup(self, entry: Entry) -> Path:
         machine = self.machine
@@ -151,6 +175,7 @@ class Engine:
                         parameter.name, "output", _atoms(layout, entry.kind), "stale", is_view=_viewed(layout)
                     )
                 tensor.role = "output"
+                tensor.made_in = "wrapper" if layout.argument.owner == "fresh" else ""
                 path.outputs.append(tensor)
                 slot.value = tensor
             elif entry.kind == "leftover" and _is_tensor(kind):
@@ -239,6 +264,9 @@ class Engine:
             return say("ok", "unread")
         if binding.kind == "raises":
             return say("ok", "raises")
+        for changed, before, _, _ in path.restrided:
+            if changed is base and base.made_in == "":
+                return replace(say("restrided", "restrided"), atoms=before)
         if callers:
             return say("ok", "direct" if atoms <= frozenset("C") else "strided")
         reached = [o for o in path.outputs if key in o.storage.sites]

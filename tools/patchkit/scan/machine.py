@@ -79,19 +79,18 @@ class Path:
         outputs: the caller's tensors that should hold results, by name.
         returned: what the kernel returned.
         macos: which macOS sides the path can run on, of ``<15`` and ``>=15``.
-        fed: Placeholders used as inputs.
         copies: ``copy_`` calls, as (target, source, file, offset).
         rebound: outputs whose handle was pointed at another tensor, as (tensor, file, offset).
+        restrided: outputs whose strides were changed, as (tensor, its layouts before, file, offset).
     """
 
     events: list[Event] = field(default_factory=list)
     outputs: list[Tensor] = field(default_factory=list)
     returned: Any = None
     macos: frozenset[str] = frozenset(("<15", ">=15"))
-    fed: list[Placeholder] = field(default_factory=list)
     copies: list[tuple[Tensor, Tensor, str, int]] = field(default_factory=list)
     rebound: list[tuple[Tensor, str, int]] = field(default_factory=list)
-    unknown: list[Placeholder] = field(default_factory=list)
+    restrided: list[tuple[Tensor, frozenset[str], str, int]] = field(default_factory=list)
     built: list[Placeholder] = field(default_factory=list)
 
 
@@ -112,6 +111,7 @@ class Machine:
         self.slices: dict[s.Function, list[s.Stmt]] = {}
         self.needed: dict[s.Function, frozenset[str]] = {}
         self._acting: frozenset[str] | None = None
+        self._compared: frozenset[str] | None = None
         self.script: list[int] = []
         self.trail: list[tuple[int, int]] = []
         self.assumed: dict[Any, int] = {}
@@ -342,6 +342,14 @@ class Machine:
             name = function.parameters[place].name if place < len(function.parameters) else ""
             out.append(self.argument(expression) if name in needed else UNKNOWN)
         return out
+
+    @property
+    def compared(self) -> frozenset[str]:
+        """String literals that some function of the tree compares with."""
+        if self._compared is None:
+            texts = (f.source for f in self.sources.files.values())
+            self._compared = frozenset(m.decode() for t in texts for pair in _COMPARED.findall(t) for m in pair if m)
+        return self._compared
 
     def acts(self, name: str) -> bool:
         """Whether some function of that name in the tree may run a graph or move data, itself or by its calls."""
@@ -720,12 +728,18 @@ class Machine:
             return Test("and" if operator == "&&" else "or", (left, right))
         right = self.value(expression.right)
         if operator in ("==", "!=", "<", ">", "<=", ">="):
-            answer = self.compare(operator, left, right)
-            return answer
+            return self.compare(operator, left, right)
+        if operator == "+" and (joined := _joined(left, right)) is not None:
+            return joined
         return Symbol(("binary", operator, _key(left), _key(right)), _tensors(left) + _tensors(right))
 
     def compare(self, operator: str, left: Any, right: Any) -> Any:
         """Compare two values: decided where both are constants, else an unknown condition."""
+        if operator in ("==", "!="):
+            for one, other in ((left, right), (right, left)):
+                prefix = one.key[1] if isinstance(one, Symbol) and one.key[0] == "prefix" else None
+                if prefix is not None and isinstance(other, str) and not other.strip('"').startswith(prefix):
+                    return operator == "!="
         if _constant(left) and _constant(right):
             a, b = _key(left), _key(right)
             if operator in ("==", "!="):
@@ -827,7 +841,8 @@ class Machine:
 _ENUMERATOR = re.compile(r"k?[A-Z]")
 _ACTS = re.compile(rb"\brunMPSGraph\b|resultsDictionary|\bcopy_\(|executeMPSGraph|mps_copy_\(|_copy_from")
 _ANSWERS = re.compile(r"(?<!Graph)\bTensor\b|\bbool\b|MTLBuffer|NDArray|GraphTensorData|Placeholder|NSDictionary|MemoryFormat|tuple|pair|auto")
-_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:<[^;(){}]*>)?\(")
+_COMPARED = re.compile(rb'[=!]=\s*@?"([^"\n]*)"|"([^"\n]*)"\s*[=!]=')
+_CALLED = re.compile(rb"[A-Za-z_]\w*(?=[(<])")
 
 
 def _acting(sources: Sources) -> frozenset[str]:
@@ -846,6 +861,17 @@ def _acting(sources: Sources) -> frozenset[str]:
         if not more:
             return frozenset(acting)
         acting |= more
+
+
+def _joined(left: Any, right: Any) -> Any:
+    """A string concatenation, of which at least the beginning is known; None for other sums."""
+    if isinstance(left, str) and left.startswith('"'):
+        if isinstance(right, str) and right.startswith('"'):
+            return left[:-1] + right[1:]
+        return Symbol(("prefix", left.strip('"'), _key(right)))
+    if isinstance(left, Symbol) and left.key[0] == "prefix":
+        return Symbol(("prefix", left.key[1], (*left.key[2:], _key(right))))
+    return None
 
 
 def _plain(value: Any) -> Any:

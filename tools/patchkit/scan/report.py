@@ -12,8 +12,8 @@ from patchkit.scan.findings import Cleared, Finding, TraceStep, Undecided
 from patchkit.scan.layout import reported
 from patchkit.scan.walk import miscounted
 
-RULES = {"lost": "MPS101", "misplaced": "MPS102", "garbage": "MPS103", "dropped": "MPS104"}
-_ORDER = ("lost", "misplaced", "garbage", "dropped")
+RULES = {"lost": "MPS101", "misplaced": "MPS102", "garbage": "MPS103", "dropped": "MPS104", "restrided": "MPS105"}
+_ORDER = ("lost", "misplaced", "garbage", "dropped", "restrided")
 _TRIGGERS = ("inplace", "out", "functional", "backward")
 
 
@@ -118,6 +118,8 @@ def _message(site: Site, verdict: Verdict, layouts: tuple[str, ...]) -> str:
             f"gathering is switched off, so the result is written densely from the start of the buffer of "
             f"`{verdict.output}`: in the wrong places when it is {kinds}"
         )
+    if verdict.effect == "restrided":
+        return f"`{verdict.output}` is given other strides: a {kinds} tensor of the caller is no longer laid out as it was"
     return f"`{verdict.output}` is pointed at another tensor; the caller's tensor never gets the result"
 
 

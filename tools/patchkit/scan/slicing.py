@@ -18,7 +18,7 @@ from patchkit.scan import syntax as s
 #: Methods whose answer narrows a layout; a check on one of them is kept.
 _LAYOUT_WORDS = re.compile(
     r"is_contiguous|storage_offset|\bdim\b|ndimension|suggest_memory_format|needsGather|is_view|strides?\b"
-    r"|is_non_overlapping|is_same|is_alias|defined|has_value|is_mac"
+    r"|is_non_overlapping|is_same|is_alias|defined|has_value|VER_1[5-9]|VER_[2-9][0-9]|macos_1[5-9]"
 )
 _CHECKS = re.compile(r"TORCH_CHECK|TORCH_INTERNAL_ASSERT|^assert$|^NSAssert|^AT_ASSERT|CheckedFrom|^checkAllSame|^checkDim")
 _TENSOR_RESULT = re.compile(r"Tensor|tuple|pair|auto|bool|NDArray|MTLBuffer|MemoryFormat|Placeholder|NSDictionary|int")
@@ -76,9 +76,11 @@ class Slicer:
     def __init__(self, acts: Callable[[str], bool]) -> None:
         self.acts = acts
         self.needed: set[str] = set()
+        self.ungathered = False
 
     def slice(self, function: s.Function) -> list[s.Stmt]:
         """Return the statements of a function that matter; ``needed`` then names the variables they use."""
+        self.ungathered = _reads_ungathered(function)
         body = function.body
         returns = bool(_TENSOR_RESULT.search(function.returns)) or function.returns == ""
         while True:
@@ -266,7 +268,7 @@ class Slicer:
                 if _DULL_CALLEE.search(current.callee.name):
                     continue
                 if current.callee.name == "runMPSGraph" and len(current.arguments) >= 4:
-                    stack.extend(current.arguments[3:])
+                    stack.extend(current.arguments[2 if self.ungathered else 3 :])
                     continue
             if isinstance(current, s.Call) and isinstance(current.callee, s.Member) and current.callee.name.startswith("resize_"):
                 stack.append(current.callee.object)
@@ -286,6 +288,24 @@ class Slicer:
                 continue
             for name in EXPRESSION_FIELDS[type(current)]:
                 stack.append(getattr(current, name))
+
+
+def _reads_ungathered(function: s.Function) -> bool:
+    """Whether a Placeholder's gather flag can be off: then what is fed, and in which order, matters too."""
+    if function.text.count(b"Placeholder") < 2:
+        return False
+    stack: list[Any] = [function.body]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, (list, tuple)):
+            stack.extend(current)
+        elif isinstance(current, s.Call) and getattr(current.callee, "name", "") == "Placeholder":
+            flag = current.arguments[3] if len(current.arguments) > 3 else None
+            if flag is not None and not (isinstance(flag, s.Literal) and flag.value is True):
+                return True
+        elif isinstance(current, (s.Expr, s.Stmt)):
+            stack.extend(getattr(current, f.name) for f in fields(current) if f.name not in ("start", "end"))
+    return False
 
 
 def _root(target: s.Expr) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from patchkit.scan import syntax as s
@@ -117,3 +117,41 @@ def miscounted(function: s.Function) -> str:
         if expected != seen[name]:
             return f"the text has {expected} calls {name}...), the syntax tree {seen[name]}"
     return ""
+
+
+def signature(function: s.Function, body: list[s.Stmt], compared: frozenset[str]) -> Any:
+    """A body as nested tuples, equal for kernels that differ only in names, messages and graph-building blocks.
+
+    Args:
+        function: the function; its parameters are numbered.
+        body: its statements, sliced.
+        compared: string literals that some kernel compares with; other strings are all alike.
+    """
+    order = {p.name: place for place, p in enumerate(function.parameters)}
+
+    def of(node: Any) -> Any:
+        if isinstance(node, (list, tuple)):
+            return tuple(of(n) for n in node)
+        if isinstance(node, s.Lambda):
+            return ("lambda", of(node.body)) if node.relevant else "lambda"
+        if isinstance(node, s.Name):
+            return ("parameter", order[node.name]) if node.name in order else ("name", node.scope, node.name)
+        if isinstance(node, s.Literal):
+            value = node.value
+            return value if not isinstance(value, str) or value.strip('"') in compared else "string"
+        if isinstance(node, (s.Expr, s.Stmt)):
+            parts = (getattr(node, name) for name in _PARTS[type(node)])
+            return (type(node).__name__, *(of(p) for p in parts))
+        return node
+
+    return of(body)
+
+
+_PARTS: dict[type, tuple[str, ...]] = {
+    kind: tuple(f.name for f in fields(kind) if f.name not in ("start", "end"))
+    for kind in (
+        s.Name, s.Literal, s.Call, s.Member, s.Message, s.Collection, s.Conditional, s.Unary, s.Binary, s.Assign,
+        s.Index, s.Cast, s.Lambda, s.Opaque, s.Declare, s.Bind, s.Evaluate, s.If, s.Loop, s.Switch, s.Return,
+        s.Block, s.Jump,
+    )
+}  # fmt: skip

@@ -20,6 +20,9 @@ Value: TypeAlias = "str | bool | list[str] | dict[str, str] | None"
 _RESOLVED = frozenset(["yes", "no", "on", "off", "true", "false", "null", "~"])
 _BOOLEANS = {"True": True, "False": False, "true": True, "false": False}
 _FLOW_ITEM = re.compile(r"""([A-Za-z_][\w.]*)|'([\w. ]+)'|"([\w. ]+)\"""")
+# Characters that YAML takes for line breaks, or refuses, and str.split("\\n") does not see.
+_OTHER_BREAK = re.compile("[^\\t\\n\\x20-\\x7e\\xa0-\\u2027\\u202a-\\ud7ff\\ue000-\\ufefe]")
+_KEY = re.compile(r"[A-Za-z_]\w*(?:, *\w+)*")
 _INDICATOR = re.compile(r"[A-Za-z_(]")
 
 
@@ -64,10 +67,13 @@ def read_entries(path: Path, shown: str) -> list[Entry]:
 
 def parse_entries(text: str, shown: str) -> list[Entry]:
     """Cut ``text`` into entries and read each; see :func:`read_entries` for what is raised."""
+    text = text.replace("\r\n", "\n")
+    if _OTHER_BREAK.search(text):
+        return _parse_whole(text, shown)
     lines = text.split("\n")
     starts = [number for number, line in enumerate(lines) if line.startswith("- ")]
     first = starts[0] if starts else len(lines)
-    if any(line.strip() and not line.lstrip().startswith("#") for line in lines[:first]):
+    if any("\t" in line or (line.strip() and line.lstrip()[0] != "#") for line in lines[:first]):
         return _parse_whole(text, shown)
     entries = []
     for index, start in enumerate(starts):
@@ -85,10 +91,14 @@ def parse_entries(text: str, shown: str) -> list[Entry]:
 def _read_block(lines: list[str], start: int, end: int) -> dict[str, Value]:
     """Read one entry in the usual style, or raise :class:`_UnusualError`."""
     fields: dict[str, Value] = {}
+    if "\t" in lines[start]:
+        raise _UnusualError
     _read_field(lines[start][2:], fields)
     key = ""
     for number in range(start + 1, end):
         line = lines[number]
+        if "\t" in line:
+            raise _UnusualError
         if not line or line.isspace():
             continue
         if line.startswith("    "):
@@ -128,7 +138,7 @@ def _read_nested(text: str, key: str, fields: dict[str, Value]) -> None:
         raise _UnusualError
     name, colon, value = text.partition(": ")
     block = fields.get(key)
-    if not key or not colon or not (name[0].isalpha() or name[0] == "_"):
+    if not key or not colon or not _KEY.fullmatch(name):
         raise _UnusualError
     if block is None:
         block = fields[key] = {}

@@ -13,8 +13,12 @@ using at::mps::MPSStream;
 MPSDataType getMPSDataType(ScalarType scalar_type);
 MPSShape* getMPSShape(const Tensor& t);
 MPSShape* getMPSShape(IntArrayRef sizes);
-id<MTLBuffer> getMTLBufferStorage(const Tensor& t);
 std::string getTensorsStringKey(const TensorList& tensors);
+
+// The whole buffer behind a tensor: where in it the tensor starts, and with which strides it goes on, is not in it.
+inline id<MTLBuffer> getMTLBufferStorage(const Tensor& t) {
+  return (id<MTLBuffer>)t.storage().data();
+}
 
 // Copies a tensor that MPSGraph cannot read in place into a dense one.
 Tensor gatherViewTensor(const Tensor& src, Tensor& dst);

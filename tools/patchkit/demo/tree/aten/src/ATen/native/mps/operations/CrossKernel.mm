@@ -1,4 +1,5 @@
-// The cross product; its meta function asks for a contiguous output, so the wrapper keeps a proxy for other layouts.
+// The cross product. Its meta function asks for a contiguous output, so the wrapper passes a proxy where the strides of
+// the caller's tensor differ; a contiguous one that starts at a storage offset comes through as it is.
 #include <ATen/native/mps/OperationUtils.h>
 
 namespace at::native {
