@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -144,6 +145,15 @@ def test_what_git_says_becomes_one_sentence(said: str, sentence: str, tmp_path: 
     error = failure(said, 128, tmp_path, "REMOTE")
     assert sentence in str(error)
     assert "\n" not in str(error)
+
+
+def test_a_full_disk_is_noticed_where_git_does_not_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "error: unable to write file aten/src/ATen/Context.h"
+    assert "is full" not in str(failure(said, 1, tmp_path, "REMOTE"))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 0))  # type: ignore[attr-defined]
+    assert "is full" in str(failure(said, 1, tmp_path, "REMOTE"))
 
 
 def test_a_stopped_network_is_told_from_other_failures(tmp_path: Path) -> None:

@@ -162,16 +162,18 @@ def limited(limit: int, *arguments: str, cwd: Path) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.parametrize("options", [["--into", "mine"], []], ids=["into", "cache"])
 def test_a_full_disk_while_git_fetches_is_one_sentence(
-    upstream: Upstream, tmp_path: Path, start_patchkit: Start
+    options: list[str], upstream: Upstream, tmp_path: Path, start_patchkit: Start
 ) -> None:
     noise = os.urandom(400_000).hex()
     upstream.commit({"aten/src/ATen/native/mps/operations/Large.mm": f"// {noise}\n"}, "large")
-    done = limited(200_000, "checkout", "main", "--remote", upstream.url, "--into", "mine", cwd=tmp_path)
+    done = limited(200_000, "checkout", "main", "--remote", upstream.url, *options, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "is full" in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "mine").exists()
+    assert not list((tmp_path / "cache").glob("git/*/trees/*"))
     assert start_patchkit("checkout", "main", "--remote", upstream.url).wait(timeout=60) == 0
 
 

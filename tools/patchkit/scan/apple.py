@@ -180,6 +180,11 @@ def run_graph(machine: Machine, feeds: Any, results: Any, position: int = -1) ->
             tensor.storage.content = "result"
             tensor.storage.sites.add(site)
             tensor.storage.written_at = machine.clock
+        elif binding.kind == "dense" and binding.array and machine.ask(tensor.cell, _fits_array(binding)):
+            placeholder.binding = Binding("direct", tensor)
+            tensor.storage.content = "result"
+            tensor.storage.sites.add(site)
+            tensor.storage.written_at = machine.clock
         elif binding.kind == "dense" and _same_dense_order(machine, tensor, fed):
             placeholder.binding = Binding("direct", tensor)
             tensor.storage.content = "result"
@@ -189,6 +194,11 @@ def run_graph(machine: Machine, feeds: Any, results: Any, position: int = -1) ->
             tensor.storage.content = "scrambled"
             tensor.storage.sites.add(site)
             tensor.storage.written_at = machine.clock
+
+
+def _fits_array(binding: Binding) -> frozenset[str]:
+    """Layouts that an ``MPSNDArray`` over a tensor's buffer describes: its shape is given in memory order."""
+    return frozenset("CVLO") if binding.offset else frozenset("CVL")
 
 
 def _same_dense_order(machine: Machine, tensor: Tensor, fed: list[Placeholder]) -> bool:
@@ -310,7 +320,7 @@ def _data_from_buffer(machine: Machine, receiver: Any, values: list[Any]) -> Any
 
 def _array_from_buffer(machine: Machine, receiver: Any, values: list[Any]) -> Any:
     if values and isinstance(values[0], Buffer):
-        return Binding("dense", values[0].tensor, len(values) > 1 and values[1] not in (0, None))
+        return Binding("dense", values[0].tensor, len(values) > 1 and values[1] not in (0, None), array=True)
     return Symbol(("array", machine.steps))
 
 

@@ -363,9 +363,13 @@ def _copy(machine: Machine, owner: Tensor, values: list[Any], expression: s.Call
 
 
 def _resize(machine: Machine, owner: Tensor, values: list[Any], expression: s.Call) -> Any:
-    if values and isinstance(values[0], Dictionary) and not values[0].items and owner.cell.follows is None:
-        owner.cell.atoms = owner.cell.atoms & CONTIGUOUS or frozenset("C")  # resize_({}): 0-dim from here on
-        owner.cell.rank = 0
+    if values and isinstance(values[0], Dictionary) and owner.cell.follows is None:
+        rank = len(values[0].items)
+        if rank == 0:
+            owner.cell.atoms = owner.cell.atoms & CONTIGUOUS or frozenset("C")  # resize_({}): 0-dim from here on
+        elif rank not in (4, 5):
+            owner.cell.atoms = owner.cell.atoms - CHANNELS_LAST or frozenset("C")
+        owner.cell.rank = rank
     return owner
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from patchkit.scan import syntax as s
 from patchkit.scan.layout import ALL, CONTIGUOUS, Tensor
 from patchkit.scan.machine import Event, Machine, Path, TooManyPaths
-from patchkit.scan.registry import OutputLayout, OverloadUse, Registry
+from patchkit.scan.registry import OutputArgument, OutputLayout, OverloadUse, Registry
 from patchkit.scan.sources import Sources
 from patchkit.scan.values import Dictionary, Iterator, Slot, Symbol
 from patchkit.scan.walk import placeholders, signature
@@ -105,7 +105,39 @@ class Engine:
                     yield Entry(function, f"{function.name} itself", "leftover", None, ())
 
     def entries(self) -> Iterable[Entry]:
-        """Every way into the MPS sources: dispatch tables first, then stubs."""
+        """Every way into the MPS sources: dispatch tables, functional calls first, then stubs."""
+        direct = list(self._dispatched())
+        yield from (e for e in direct if e.kind == "functional")
+        yield from (e for e in direct if e.kind != "functional")
+        yield from self._stubs()
+
+    def _stubs(self) -> Iterable[Entry]:
+        """Kernels behind a dispatch stub, with the outputs that each caller of the stub hands over."""
+        for stub in self.registry.stubs.values():
+            function = next((f for f in self.sources.functions.get(stub.kernel, ()) if not f.scope), None)
+            if function is None:
+                continue
+            outputs: dict[str, list[OutputLayout]] = {}
+            for call in stub.calls:
+                for place, origins in enumerate(call.origins[: len(function.parameters)]):
+                    for origin in origins:
+                        if origin.owner not in ("caller", "fresh"):
+                            continue
+                        name = function.parameters[place].name
+                        argument = OutputArgument(0, name, place, origin.owner)
+                        layout = OutputLayout(argument, origin.proxied, origin.layouts, False)
+                        outputs.setdefault(origin.overload, []).append(layout)
+            for overload, layouts in outputs.items():
+                known = self.registry.overloads.get(overload)
+                if known is None:
+                    continue
+                kind = "inplace" if known.kind == "mutable" else known.kind
+                triggers = (kind, "backward") if "_backward" in known.base else (kind,)
+                yield Entry(
+                    function, f"{overload} through {stub.name}", "stub", None, tuple(layouts), (overload,), triggers
+                )
+
+    def _dispatched(self) -> Iterable[Entry]:
         for name in self.registry.kernels:
             short = name.rpartition("::")[2]
             candidates = self.sources.functions.get(short)
@@ -113,7 +145,7 @@ class Engine:
                 continue
             use = self.registry.kernels[name]
             for one in use.uses:
-                function = _fitting(candidates, one, use.structured)
+                function = _fitting(candidates, one, one.structured)
                 if function is not None:
                     kind = one.overload.kind
                     yield Entry(function, one.overload.name, kind, one, self.registry.outputs(one))
@@ -170,9 +202,10 @@ class Engine:
             if layout is not None and _is_tensor(kind):
                 if entry.kind == "inplace" and self_tensor is not None and layout.argument.index == 0:
                     tensor = self_tensor
+                    tensor.cell.atoms = self._possible(entry, place, layout)
                 else:
                     tensor = machine.tensor(
-                        parameter.name, "output", _atoms(layout, entry.kind), "stale", is_view=_viewed(layout)
+                        parameter.name, "output", self._possible(entry, place, layout), "stale", is_view=_viewed(layout)
                     )
                 tensor.role = "output"
                 tensor.made_in = "wrapper" if layout.argument.owner == "fresh" else ""
@@ -191,7 +224,10 @@ class Engine:
                     self_tensor = tensor
                 slot.value = tensor
             elif "TensorIterator" in kind:
-                output = machine.tensor("iter.output()", "output", ALL, "stale")
+                atoms = _atoms(layout, entry.kind) if layout is not None else ALL
+                viewed = _viewed(layout) if layout is not None else None
+                output = machine.tensor("iter.output()", "output", atoms, "stale", is_view=viewed)
+                output.made_in = "wrapper" if layout is not None and layout.argument.owner == "fresh" else ""
                 path.outputs.append(output)
                 slot.value = Iterator([output], [machine.tensor(f"iter.input({i})", "input") for i in range(3)])
             arguments.append(slot)
@@ -199,6 +235,14 @@ class Engine:
             self_tensor.storage.content = "stale"
         path.returned = machine.call(entry.function, arguments)
         return path
+
+    def _possible(self, entry: Entry, place: int, layout: OutputLayout) -> frozenset[str]:
+        """The layouts an output can have; a parameter that functional callers fill with 1-D tensors is never 4-D."""
+        atoms = _atoms(layout, entry.kind)
+        ranks = self.machine.ranks.get((entry.function, place))
+        if ranks and not ranks & {None, 4, 5}:
+            atoms -= frozenset("L")
+        return atoms or frozenset("C")
 
     # -- judging a path ----------------------------------------------------------------------------
 
@@ -335,8 +379,10 @@ def _atoms(layout: OutputLayout, kind: str) -> frozenset[str]:
             atoms |= frozenset("T")
     elif layout.proxied:
         atoms = frozenset("TG") if "explicit" in layout.layouts else CONTIGUOUS
-    if layout.scalar:
+    if layout.scalar or layout.ranks == {0}:
         atoms &= CONTIGUOUS
+    elif layout.ranks and not layout.ranks & {4, 5}:
+        atoms -= frozenset("L")  # channels_last is for four and five dimensions only
     return atoms or frozenset("C")
 
 

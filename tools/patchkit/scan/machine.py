@@ -108,6 +108,7 @@ class Machine:
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
+        self.ranks: dict[tuple[s.Function, int], set[int | None]] = {}
         self.slices: dict[s.Function, list[s.Stmt]] = {}
         self.needed: dict[s.Function, frozenset[str]] = {}
         self._acting: frozenset[str] | None = None
@@ -294,6 +295,9 @@ class Machine:
             if place < len(arguments):
                 given = arguments[place]
                 by_reference = "&" in parameter.type and not parameter.type.startswith("const ")
+                tensor = given.value if isinstance(given, Slot) else given
+                if isinstance(tensor, Tensor) and tensor.role == "fresh" and not tensor.emptied:
+                    self.ranks.setdefault((function, place), set()).add(tensor.cell.rank)
                 if isinstance(given, Slot):
                     slot = given if by_reference or "&" in parameter.type else Slot(given.value)
                 else:
@@ -650,6 +654,8 @@ class Machine:
             for f in candidates
             if not f.scope and sum(p.default is None for p in f.parameters) <= count <= len(f.parameters) and not self.active(f)
         ]
+        if not fitting:  # default arguments stand in the header's declaration, not in the definition
+            fitting = [f for f in candidates if not f.scope and count < len(f.parameters) and not self.active(f)]
         if len(fitting) > 1:
             here = self.frames[-1].function.file
             fitting = [f for f in fitting if f.file == here] or fitting

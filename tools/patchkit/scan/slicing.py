@@ -318,10 +318,9 @@ def _root(target: s.Expr) -> set[str]:
 
 
 def _resizes_to_something(call: s.Call) -> bool:
-    """Whether a ``resize_`` can change what is known: to 0-dim, or with a memory format."""
+    """Whether a ``resize_`` can change what is known: the number of dimensions, or a memory format."""
     first = call.arguments[0] if call.arguments else None
-    zero_dim = isinstance(first, s.Collection) and not first.items
-    return zero_dim or len(call.arguments) > 1
+    return isinstance(first, s.Collection) or len(call.arguments) > 1
 
 
 def _acts(statements: list[s.Stmt]) -> bool:

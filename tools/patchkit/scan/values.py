@@ -36,12 +36,14 @@ class Binding:
     """What a graph result is written into.
 
     ``kind`` is ``dense`` (the buffer from its start, strides ignored), ``strided`` (strides and offset honoured),
-    or ``foreign`` (no tensor's memory). ``tensor`` is the tensor whose storage the data object wraps.
+    or ``foreign`` (no tensor's memory). ``tensor`` is the tensor whose storage the data object wraps; ``offset``
+    says whether its storage offset is honoured, ``array`` whether the data object wraps an ``MPSNDArray``.
     """
 
     kind: str
     tensor: Tensor | None
     offset: bool = False
+    array: bool = False
 
 
 @dataclass(slots=True, eq=False)

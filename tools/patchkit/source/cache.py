@@ -57,8 +57,8 @@ def locked(path: Path) -> Iterator[None]:
 def seal(root: Path, facts: dict[str, str]) -> None:
     """Declare the tree at ``root`` complete, and keep ``facts`` beside it.
 
-    The fact ``names`` holds the tags or archive names that tell its release, one a line; ``commit`` and ``top`` are
-    there where they apply.
+    The fact ``names`` holds the tags or archive names that tell its release, one a line; ``commit`` and
+    ``top`` are there where they apply.
     """
     record = {"facts": facts, "files": _snapshot(root)}
     write_whole(_seal_of(root), json.dumps(record, sort_keys=True))

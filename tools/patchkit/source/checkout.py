@@ -81,12 +81,20 @@ def _cached(remote: Remote, revision: Revision, given: str, full: bool, meter: M
     if sealed(root) is None:
         make_room(root)
         root.parent.mkdir(parents=True, exist_ok=True)
-        bare(remote, "worktree", "prune")
-        bare(remote, "worktree", "add", "--quiet", "--detach", "--no-checkout", str(root), revision.commit)
-        _write_files(remote, revision, root, full, meter)
-        _describe(root, given, revision.commit, revision.tags)
-        seal(root, {"commit": revision.commit, "names": "\n".join(revision.tags)})
+        try:
+            _add_worktree(remote, revision, root, full, meter)
+            _describe(root, given, revision.commit, revision.tags)
+            seal(root, {"commit": revision.commit, "names": "\n".join(revision.tags)})
+        except BaseException:
+            shutil.rmtree(root, ignore_errors=True)
+            raise
     return _describe(root, given, revision.commit, revision.tags, cached=True)
+
+
+def _add_worktree(remote: Remote, revision: Revision, root: Path, full: bool, meter: Meter) -> None:
+    bare(remote, "worktree", "prune")
+    bare(remote, "worktree", "add", "--quiet", "--detach", "--no-checkout", str(root), revision.commit)
+    _write_files(remote, revision, root, full, meter)
 
 
 def _write_files(remote: Remote, revision: Revision, root: Path, full: bool, meter: Meter) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -66,6 +67,7 @@ _ENVIRONMENT = {
 }
 _OLDEST = (2, 25)
 _GRACE_SECONDS = 5
+_ROOM_BYTES = 1 << 18
 _PROGRESS = re.compile(r"^(?:remote: )?([A-Z][\w ]+): +\d+% \((\d+)/(\d+)\)")
 _NO_NETWORK = re.compile(
     r"could not resolve (host|proxy|hostname)|name or service not known|temporary failure in name resolution|"
@@ -158,7 +160,7 @@ def git(
 def failure(said: str, code: int, folder: Path, remote: str) -> PatchkitError:
     """Return the error that stands for what git wrote before it ended with ``code``."""
     last = _reason(said) or f"git ended with status {code}"
-    if code == _FILE_SIZE_SIGNAL or _DISK_FULL.search(said):
+    if code == _FILE_SIZE_SIGNAL or _DISK_FULL.search(said) or _free_bytes(folder) < _ROOM_BYTES:
         return disk_full(folder)
     if "dubious ownership" in said or "unsafe repository" in said:
         return GitError(
@@ -184,6 +186,14 @@ def failure(said: str, code: int, folder: Path, remote: str) -> PatchkitError:
             f"{remote} cannot be reached ({last}); check the network, or give an archive.", said
         )
     return GitError(f"git failed on {remote}: {last}.", said)
+
+
+def _free_bytes(folder: Path) -> int:
+    """Return the free bytes of a disk: on a full one git may only say that it could not write a file."""
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return _ROOM_BYTES
 
 
 def _reason(said: str) -> str:

@@ -42,7 +42,7 @@ def filling(into: Path) -> Iterator[Path]:
 
 
 def move_up(tree: Path, into: Path) -> None:
-    """Rename all that ``tree`` holds into ``into``, or nothing if interrupted; what marks a tree goes last."""
+    """Rename all that ``tree`` holds into ``into``, or nothing; what marks a tree goes last."""
     entries = sorted(
         tree.iterdir(), key=lambda entry: (entry.name in _LAST, entry.name == "aten", entry.name)
     )

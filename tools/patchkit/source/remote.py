@@ -131,7 +131,6 @@ def settings(remote: Remote) -> Iterator[tuple[str, str]]:
     yield "remote.origin.partialCloneFilter", "blob:none"
     yield "core.sparseCheckout", "true"
     yield "core.sparseCheckoutCone", "false"
-    yield "core.autocrlf", "false"
 
 
 def credentials(remote: Remote) -> list[str]:
@@ -231,7 +230,7 @@ def _revision(remote: Remote, commit: str, ref: str) -> Revision:
 
 def _fetch(remote: Remote, what: str, meter: Meter) -> None:
     meter.step(f"asking {remote.shown}")
-    options = ("--depth=1", "--filter=blob:none", "--no-tags", "--progress")
+    options = ("--depth=1", "--no-tags", "--progress")
     bare(remote, *credentials(remote), "fetch", *options, "origin", what, meter=meter)
 
 

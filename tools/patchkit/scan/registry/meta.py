@@ -24,6 +24,7 @@ EXPLICIT = "explicit"
 UNKNOWN = "unknown"
 
 _META_MACRO = re.compile(r"\w*META_FUNC2?")
+_LEADING_DIMS = re.compile(r"(?:\w+::)*IntArrayRef\(.*,\s*(\d+)\)")
 _EMPTY = re.compile(
     r"(?:[\w:]*(?:IntArrayRef|DimVector|<int64_t>))?\s*(?:\{\s*\}|\(\s*\))|(?:std|c10|at)::nullopt"
 )
@@ -61,6 +62,7 @@ class MetaOutput:
             ``unknown``. Several when branches differ; ``preserved`` includes contiguous inputs.
         scalar: always 0-dim: contiguous by nature, but an ``out=`` may carry a storage offset.
         sites: what this rests on; empty when the meta function was not found.
+        ranks: the numbers of dimensions it can have, where every size is written out; otherwise ``None``.
     """
 
     index: int
@@ -68,6 +70,7 @@ class MetaOutput:
     functional_layout: frozenset[str]
     scalar: bool
     sites: tuple[MetaSite, ...] = ()
+    ranks: frozenset[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class _Event:
     layouts: frozenset[str]
     scalar: bool
     site: MetaSite
+    ranks: frozenset[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -265,6 +269,7 @@ class MetaFunctions:
             layouts,
             _is_scalar(sizes, context, frozenset()),
             site,
+            _ranks(sizes, context, frozenset()),
         )
 
     def _strides(self, expression: str, context: _Context, seen: frozenset[str]) -> frozenset[str]:
@@ -373,6 +378,22 @@ def _is_scalar(sizes: str, context: _Context, seen: frozenset[str]) -> bool:
     return any(_is_no_dims(argument, context) for argument in arguments)
 
 
+def _ranks(sizes: str, context: _Context, seen: frozenset[str]) -> frozenset[int] | None:
+    """The lengths of a list of sizes that is written out in braces, wherever it is assigned."""
+    value = context.constants.get(sizes, sizes)
+    if value.startswith("{") and value.endswith("}"):
+        return frozenset([len([part for part in split_arguments(value[1:-1]) if part])])
+    if leading := _LEADING_DIMS.fullmatch(value):
+        return frozenset([int(leading[1])])
+    if _IDENTIFIER.fullmatch(value) and value not in seen:
+        listed = re.findall(rf"\b{value}\s*(\{{[^{{}};]*\}})\s*;", context.function.body)
+        written = (*listed, *assigned(context.function.body, value))
+        parts = [_ranks(part, context, seen | {value}) for part in written]
+        known = [part for part in parts if part is not None]
+        return frozenset().union(*known) if parts and len(known) == len(parts) else None
+    return None
+
+
 def _is_no_dims(expression: str, context: _Context, depth: int = 0) -> bool:
     value = context.constants.get(expression, expression)
     if _EMPTY.fullmatch(value):
@@ -394,6 +415,12 @@ def _merge(index: int, events: list[_Event]) -> MetaOutput:
     if PRESERVED in layouts:
         layouts -= {CONTIGUOUS}
     sites = tuple(dict.fromkeys(event.site for event in own))
+    known = [event.ranks for event in own if event.ranks is not None]
     return MetaOutput(
-        index, all(event.proxied for event in own), layouts, all(event.scalar for event in own), sites
+        index,
+        all(event.proxied for event in own),
+        layouts,
+        all(event.scalar for event in own),
+        sites,
+        frozenset().union(*known) if len(known) == len(own) else None,
     )

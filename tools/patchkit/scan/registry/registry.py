@@ -81,12 +81,14 @@ class OutputLayout:
         layouts: of a fresh output or a proxy, in the terms of :class:`MetaOutput`; empty for a caller's
             tensor and for a value that the kernel returns.
         scalar: always 0-dim.
+        ranks: the numbers of dimensions it can have, where that is known.
     """
 
     argument: OutputArgument
     proxied: bool
     layouts: frozenset[str]
     scalar: bool
+    ranks: frozenset[int] | None = None
 
 
 class Registry:
@@ -170,7 +172,13 @@ class Registry:
             proxied = meta.proxied and use.structured and use.overload.kind == "out"
             fresh = proxied or argument.owner == "fresh"
             layouts.append(
-                OutputLayout(argument, proxied, meta.functional_layout if fresh else frozenset(), meta.scalar)
+                OutputLayout(
+                    argument,
+                    proxied,
+                    meta.functional_layout if fresh else frozenset(),
+                    meta.scalar,
+                    meta.ranks,
+                )
             )
         return tuple(layouts)
 

@@ -1,0 +1,90 @@
+"""Edits of a file's bytes: replace and insert, all at once, with offsets that can be followed through."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TextEdit:
+    """Bytes ``start`` to ``end`` of a file become ``text``; equal offsets insert."""
+
+    start: int
+    end: int
+    text: bytes
+
+
+class OverlapError(Exception):
+    """Two edits change the same bytes."""
+
+
+def in_order(edits: Iterable[TextEdit]) -> list[TextEdit]:
+    """Return the distinct edits by offset; insertions at one place keep the order they were given in.
+
+    Raises:
+        OverlapError: two edits want the same bytes.
+    """
+    ordered = sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end))
+    for before, after in zip(ordered, ordered[1:], strict=False):
+        if after.start < before.end:
+            raise OverlapError
+    return ordered
+
+
+def apply_edits(source: bytes, edits: Sequence[TextEdit]) -> bytes:
+    """Return ``source`` with ``edits`` made; they must be in order."""
+    parts, done = [], 0
+    for edit in edits:
+        parts += [source[done : edit.start], edit.text]
+        done = edit.end
+    return b"".join([*parts, source[done:]])
+
+
+def moved(offset: int, edits: Sequence[TextEdit]) -> int:
+    """Return where the byte at ``offset`` is after ``edits``; of replaced text, where its replacement starts."""
+    shift = 0
+    for edit in edits:
+        if edit.start > offset:
+            break
+        if edit.start <= offset < edit.end:
+            return edit.start + shift
+        shift += len(edit.text) - (edit.end - edit.start)
+    return offset + shift
+
+
+def line_start(source: bytes, offset: int) -> int:
+    """Return the offset of the first byte of the line that ``offset`` is in."""
+    return source.rfind(b"\n", 0, offset) + 1
+
+
+def line_end(source: bytes, offset: int) -> int:
+    """Return the offset after the line break of the line that ``offset`` is in."""
+    end = source.find(b"\n", offset)
+    return len(source) if end < 0 else end + 1
+
+
+def indent_at(source: bytes, offset: int) -> str | None:
+    """Return the white space before ``offset`` on its line, or None where something else stands there."""
+    before = source[line_start(source, offset) : offset]
+    return None if before.strip() else before.decode()
+
+
+def newline_of(source: bytes) -> str:
+    """Return the line break the file uses."""
+    return "\r\n" if b"\r\n" in source else "\n"
+
+
+_TOKEN = re.compile(rb"[A-Za-z_]\w*")
+
+
+def identifiers(source: bytes) -> frozenset[str]:
+    """Return every identifier in a text, those in comments and strings included."""
+    return frozenset(token.decode() for token in _TOKEN.findall(source))
+
+
+def line_of(source: bytes, offset: int) -> int:
+    """Return the 1-based line of ``offset``."""
+    return bisect.bisect_right([m.end() for m in re.finditer(rb"\n", source)], offset) + 1
