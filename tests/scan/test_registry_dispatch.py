@@ -172,7 +172,7 @@ def test_triggers_name_the_kind_of_call(registry):
 def test_backward_operators_have_the_backward_trigger(tmp_path):
     text = "- func: fold_backward(Tensor grad) -> Tensor\n  dispatch:\n    MPS: fold_backward_mps\n"
     found = load_registry(make_tree(tmp_path, text))
-    assert found.kernels["fold_backward_mps"].uses[0].triggers == ("functional", "backward")
+    assert found.kernels["fold_backward_mps"].uses[0].triggers == ("backward",)
 
 
 REGISTERING = """\

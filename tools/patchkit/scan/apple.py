@@ -40,7 +40,12 @@ def construct_placeholder(machine: Machine, arguments: list[s.Expr], start: int,
         return Placeholder(None, None)
     place = machine.sources.place
     placeholder = Placeholder(
-        None, None, function.file, place(function, target.start), place(function, target.end), text_of(function, target)
+        None,
+        None,
+        function.file,
+        place(function, target.start),
+        place(function, target.end),
+        text_of(function, target),
     )
     placeholder.function = function.name
     given = values[0]
@@ -81,7 +86,9 @@ def _settle(machine: Machine, kind: str, tensor: Tensor) -> Binding:
 
 def _flags(machine: Machine, constructor: s.Function, values: tuple[Any, ...]) -> tuple[bool, bool]:
     """The gather and strided flags of a call, by the position of the constructor's ``bool`` parameters."""
-    places = [i - 2 for i, p in enumerate(constructor.parameters) if p.type.replace("const ", "").strip() == "bool"]
+    places = [
+        i - 2 for i, p in enumerate(constructor.parameters) if p.type.replace("const ", "").strip() == "bool"
+    ]
     answers = []
     for order in range(2):
         if order >= len(places) or places[order] >= len(values):
@@ -95,7 +102,11 @@ def _flags(machine: Machine, constructor: s.Function, values: tuple[Any, ...]) -
 def placeholder_constructor(machine: Machine) -> s.Function | None:
     """The tree's ``Placeholder(MPSGraphTensor*, const Tensor&, ...)``."""
     for function in machine.sources.functions.get("Placeholder", []):
-        if function.scope == "Placeholder" and len(function.parameters) >= 2 and "Tensor" in function.parameters[1].type:
+        if (
+            function.scope == "Placeholder"
+            and len(function.parameters) >= 2
+            and "Tensor" in function.parameters[1].type
+        ):
             return function
     return None
 
@@ -105,7 +116,9 @@ def _outcome(machine: Machine, atom: str, gather: bool, strided: bool) -> str:
     key = (atom, gather, strided)
     table: dict[Any, str] = machine.__dict__.setdefault("_placeholder_outcomes", {})
     if key not in table:
-        table[key] = "/".join(_run_constructor(machine, atom, gather, strided, side) for side in ("<15", ">=15"))
+        table[key] = "/".join(
+            _run_constructor(machine, atom, gather, strided, side) for side in ("<15", ">=15")
+        )
     return table[key]
 
 
@@ -115,7 +128,7 @@ def _run_constructor(machine: Machine, atom: str, gather: bool, strided: bool, s
 
     constructor = placeholder_constructor(machine)
     assert constructor is not None
-    inner = Kind(machine.sources)
+    inner = Kind(machine.sources, known=machine)
     kinds: set[str] = set()
 
     def run() -> Path:
@@ -214,7 +227,11 @@ def _same_dense_order(machine: Machine, tensor: Tensor, fed: list[Placeholder]) 
         other = placeholder.tensor
         if other is None or constructor is None or _flags(machine, constructor, placeholder.flags)[0]:
             return False
-        same = other.cell is tensor.cell or tensor.cell.follows is other.cell or other.cell.follows is tensor.cell
+        same = (
+            other.cell is tensor.cell
+            or tensor.cell.follows is other.cell
+            or other.cell.follows is tensor.cell
+        )
         both_last = other.cell.possible() == tensor.cell.possible() == frozenset("L")
         if not same and not both_last:
             return False
@@ -295,7 +312,9 @@ def send(machine: Machine, expression: s.Message) -> Any:
         for value in values:
             if isinstance(value, Binding):
                 return value
-    if isinstance(expression.receiver, s.Name) and expression.receiver.name.startswith(("NSMutable", "NSDictionary", "NSArray")):
+    if isinstance(expression.receiver, s.Name) and expression.receiver.name.startswith(
+        ("NSMutable", "NSDictionary", "NSArray")
+    ):
         return Dictionary([v for v in values if isinstance(v, (Placeholder, Tensor))])
     if selector in ("new", "alloc", "init") and isinstance(receiver, Dictionary):
         return receiver

@@ -81,7 +81,11 @@ def memory_format(machine: Machine, values: list[Any]) -> str | None:
         if not isinstance(value, Symbol):
             continue
         key = value.key
-        if key[0] == "constant" and key[2] in _FORMATS and (key[1] in ("MemoryFormat", "") or "FORMAT" in key[2]):
+        if (
+            key[0] == "constant"
+            and key[2] in _FORMATS
+            and (key[1] in ("MemoryFormat", "") or "FORMAT" in key[2])
+        ):
             return _FORMATS[key[2]]
         if key[0] == "suggest":
             return "channels_last" if machine.ask(value.tensors[0].cell, CHANNELS_LAST) else "contiguous"
@@ -129,7 +133,11 @@ def allocate_like(machine: Machine, name: str, values: list[Any], position: int)
     elif form == "channels_last":
         tensor.cell = Cell(CHANNELS_LAST)
     tensor.source = tensor.shaped_after = source
-    typed = [v for v in values[1:] if isinstance(v, Symbol) and v.key[0] in ("options", "scalar_type") and v.tensors]
+    typed = [
+        v
+        for v in values[1:]
+        if isinstance(v, Symbol) and v.key[0] in ("options", "scalar_type") and v.tensors
+    ]
     tensor.typed_after = typed[0].tensors[0] if typed else source
     return tensor
 
@@ -203,7 +211,9 @@ def call_method(machine: Machine, owner: Any, name: str, expression: s.Call) -> 
         if name == "equals" and values:
             return Test("unknown", ("equals", owner.key, key_of(values[0])))
     keys = tuple(key_of(v) for v in values)
-    return Symbol(("method", key_of(owner), name, keys), tuple(t for v in (owner, *values) for t in _tensors(v)))
+    return Symbol(
+        ("method", key_of(owner), name, keys), tuple(t for v in (owner, *values) for t in _tensors(v))
+    )
 
 
 def _tensors(value: Any) -> tuple[Tensor, ...]:
@@ -250,7 +260,9 @@ def _iterator_method(owner: Iterator, name: str, values: list[Any]) -> Any:
         return Symbol(("numel", id(owner)))
     if name == "is_contiguous":
         return Test("and", tuple(layout_is(t, CONTIGUOUS) for t in (both[0], both[-1]))) if both else UNKNOWN
-    return Symbol(("iterator", id(owner), name, tuple(v if isinstance(v, (int, str)) else id(v) for v in values)))
+    return Symbol(
+        ("iterator", id(owner), name, tuple(v if isinstance(v, (int, str)) else id(v) for v in values))
+    )
 
 
 def _tensor_method(machine: Machine, owner: Tensor, name: str, expression: s.Call) -> Any:
@@ -300,7 +312,13 @@ def _is_view(machine: Machine, owner: Tensor, values: list[Any], _: s.Call) -> A
 
 def _storage_offset(machine: Machine, owner: Tensor, values: list[Any], _: s.Call) -> Any:
     answer = layout_is(owner, OFFSET)
-    return 0 if answer is False else Test("layout", (owner, OFFSET)) if answer is not True else Symbol(("offset", owner.key))
+    return (
+        0
+        if answer is False
+        else Test("layout", (owner, OFFSET))
+        if answer is not True
+        else Symbol(("offset", owner.key))
+    )
 
 
 def _defined(machine: Machine, owner: Tensor, values: list[Any], _: s.Call) -> Any:
@@ -366,7 +384,9 @@ def _resize(machine: Machine, owner: Tensor, values: list[Any], expression: s.Ca
     if values and isinstance(values[0], Dictionary) and owner.cell.follows is None:
         rank = len(values[0].items)
         if rank == 0:
-            owner.cell.atoms = owner.cell.atoms & CONTIGUOUS or frozenset("C")  # resize_({}): 0-dim from here on
+            owner.cell.atoms = owner.cell.atoms & CONTIGUOUS or frozenset(
+                "C"
+            )  # resize_({}): 0-dim from here on
         elif rank not in (4, 5):
             owner.cell.atoms = owner.cell.atoms - CHANNELS_LAST or frozenset("C")
         owner.cell.rank = rank
@@ -491,8 +511,10 @@ _METHODS: dict[str, Callable[[Any, Tensor, list[Any], s.Call], Any]] = {
 
 def compare(machine: Machine, operator: str, left: Any, right: Any) -> Any:
     """Comparisons whose answer the layout decides, or that only an empty tensor makes true; else None."""
-    if isinstance(right, Symbol) and right.key[0] in ("numel", "suggest") and not (
-        isinstance(left, Symbol) and left.key[0] in ("numel", "suggest")
+    if (
+        isinstance(right, Symbol)
+        and right.key[0] in ("numel", "suggest")
+        and not (isinstance(left, Symbol) and left.key[0] in ("numel", "suggest"))
     ):
         left, right = right, left
         operator = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(operator, operator)
@@ -598,7 +620,11 @@ def _check(machine: Machine, expression: s.Call) -> Any:
 
 def _macos(expression: s.Call, name: str) -> Any:
     for argument in expression.arguments:
-        text = getattr(argument, "name", "") or str(getattr(argument, "value", "")) or getattr(argument, "text", "")
+        text = (
+            getattr(argument, "name", "")
+            or str(getattr(argument, "value", ""))
+            or getattr(argument, "text", "")
+        )
         if found := _VERSION.search(text.replace("_", " ")):
             return Test("macos", (int(found.group()),))
     if found := _VERSION.search(name.replace("_", " ")):

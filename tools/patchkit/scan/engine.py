@@ -15,6 +15,7 @@ from patchkit.scan import syntax as s
 from patchkit.scan.layout import ALL, CONTIGUOUS, Tensor
 from patchkit.scan.machine import Event, Machine, Path, TooManyPaths
 from patchkit.scan.registry import OutputArgument, OutputLayout, OverloadUse, Registry
+from patchkit.scan.registry.dispatch import triggers_of
 from patchkit.scan.sources import Sources
 from patchkit.scan.values import Dictionary, Iterator, Slot, Symbol
 from patchkit.scan.walk import placeholders, signature
@@ -99,7 +100,9 @@ class Engine:
             for function in functions:
                 if b"Placeholder" not in function.text or function.scope:
                     continue
-                kept = placeholders(function, self.machine.sliced(function))  # a slice keeps result Placeholders only
+                kept = placeholders(
+                    function, self.machine.sliced(function)
+                )  # a slice keeps result Placeholders only
                 places = {(function.file, self.sources.place(function, p.start)) for p in kept}
                 if not places <= self.built:
                     yield Entry(function, f"{function.name} itself", "leftover", None, ())
@@ -131,11 +134,8 @@ class Engine:
                 known = self.registry.overloads.get(overload)
                 if known is None:
                     continue
-                kind = "inplace" if known.kind == "mutable" else known.kind
-                triggers = (kind, "backward") if "_backward" in known.base else (kind,)
-                yield Entry(
-                    function, f"{overload} through {stub.name}", "stub", None, tuple(layouts), (overload,), triggers
-                )
+                label = f"{overload} through {stub.name}"
+                yield Entry(function, label, "stub", None, tuple(layouts), (overload,), triggers_of(known))
 
     def _dispatched(self) -> Iterable[Entry]:
         for name in self.registry.kernels:
@@ -195,7 +195,11 @@ class Engine:
         layouts = {o.argument.position: o for o in entry.outputs if o.argument.position is not None}
         self_tensor: Tensor | None = None
         for place, parameter in enumerate(entry.function.parameters):
-            role = entry.use.parameters[place].role if entry.use and place < len(entry.use.parameters) else "input"
+            role = (
+                entry.use.parameters[place].role
+                if entry.use and place < len(entry.use.parameters)
+                else "input"
+            )
             layout = layouts.get(place)
             kind = parameter.type
             slot = Slot(Symbol(("parameter", parameter.name)), "caller")
@@ -205,7 +209,11 @@ class Engine:
                     tensor.cell.atoms = self._possible(entry, place, layout)
                 else:
                     tensor = machine.tensor(
-                        parameter.name, "output", self._possible(entry, place, layout), "stale", is_view=_viewed(layout)
+                        parameter.name,
+                        "output",
+                        self._possible(entry, place, layout),
+                        "stale",
+                        is_view=_viewed(layout),
                     )
                 tensor.role = "output"
                 tensor.made_in = "wrapper" if layout.argument.owner == "fresh" else ""
@@ -229,7 +237,9 @@ class Engine:
                 output = machine.tensor("iter.output()", "output", atoms, "stale", is_view=viewed)
                 output.made_in = "wrapper" if layout is not None and layout.argument.owner == "fresh" else ""
                 path.outputs.append(output)
-                slot.value = Iterator([output], [machine.tensor(f"iter.input({i})", "input") for i in range(3)])
+                slot.value = Iterator(
+                    [output], [machine.tensor(f"iter.input({i})", "input") for i in range(3)]
+                )
             arguments.append(slot)
         if entry.kind == "inplace" and self_tensor is not None and entry.use is not None and layouts:
             self_tensor.storage.content = "stale"
@@ -260,11 +270,17 @@ class Engine:
                 continue
             if site is None:
                 site = self.sites[key] = Site(
-                    placeholder.file, placeholder.start, placeholder.end, placeholder.function, placeholder.text
+                    placeholder.file,
+                    placeholder.start,
+                    placeholder.end,
+                    placeholder.function,
+                    placeholder.text,
                 )
             verdict = self._verdict(entry, path, event, returned)
             if verdict is None:
-                site.unknown = site.unknown or placeholder.unknown or "the memory behind this result is not followed"
+                site.unknown = (
+                    site.unknown or placeholder.unknown or "the memory behind this result is not followed"
+                )
             else:
                 site.verdicts.setdefault(entry.overload, set()).add(verdict)
 
@@ -320,7 +336,9 @@ class Engine:
             return say("ok", "fresh")
         if base.used_at > event.order:
             return say("ok", "fresh")
-        waiting = [o for o in path.outputs if o.storage.content in ("stale", "raw") and o.defined is not False]
+        waiting = [
+            o for o in path.outputs if o.storage.content in ("stale", "raw") and o.defined is not False
+        ]
         if not waiting:
             return say("ok", "unread")
         wanted = _stands_for(tensor, waiting)
@@ -355,11 +373,18 @@ def _flatten(value: Any) -> list[Tensor]:
 
 
 def _is_tensor(kind: str) -> bool:
-    return "Tensor" in kind and "TensorIterator" not in kind and "TensorOptions" not in kind and not _is_list(kind)
+    return (
+        "Tensor" in kind
+        and "TensorIterator" not in kind
+        and "TensorOptions" not in kind
+        and not _is_list(kind)
+    )
 
 
 def _is_list(kind: str) -> bool:
-    return any(w in kind for w in ("TensorList", "ArrayRef<Tensor>", "ITensorListRef", "vector<Tensor>", "List<"))
+    return any(
+        w in kind for w in ("TensorList", "ArrayRef<Tensor>", "ITensorListRef", "vector<Tensor>", "List<")
+    )
 
 
 def _viewed(layout: OutputLayout) -> bool | None:
@@ -388,7 +413,11 @@ def _atoms(layout: OutputLayout, kind: str) -> frozenset[str]:
 
 def _fitting(candidates: list[s.Function], use: OverloadUse, structured: bool) -> s.Function | None:
     """The C++ function that a dispatch entry means among those of its name."""
-    fitting = [f for f in candidates if f.structured == structured and len(f.parameters) == len(use.parameters) and not f.scope]
+    fitting = [
+        f
+        for f in candidates
+        if f.structured == structured and len(f.parameters) == len(use.parameters) and not f.scope
+    ]
     if len(fitting) > 1:
         scored = sorted(fitting, key=lambda f: -_similar(f, use))
         return scored[0]
@@ -405,4 +434,3 @@ def _similar(function: s.Function, use: OverloadUse) -> int:
         score += is_tensor == wanted.type.startswith("Tensor")
         score += 2 * (("Scalar" in parameter.type) == (wanted.type.startswith("Scalar")))
     return score
-

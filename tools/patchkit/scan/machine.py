@@ -104,14 +104,19 @@ class Frame:
 
 
 class Machine:
-    """Runs functions of one tree; one instance serves all runs of a scan."""
+    """Runs functions of one tree; one instance serves all runs of a scan.
 
-    def __init__(self, sources: Sources) -> None:
+    Args:
+        sources: the parsed tree.
+        known: a machine of the same tree whose slices this one shares.
+    """
+
+    def __init__(self, sources: Sources, known: Machine | None = None) -> None:
         self.sources = sources
         self.ranks: dict[tuple[s.Function, int], set[int | None]] = {}
-        self.slices: dict[s.Function, list[s.Stmt]] = {}
-        self.needed: dict[s.Function, frozenset[str]] = {}
-        self._acting: frozenset[str] | None = None
+        self.slices: dict[s.Function, list[s.Stmt]] = known.slices if known else {}
+        self.needed: dict[s.Function, frozenset[str]] = known.needed if known else {}
+        self._acting: frozenset[str] | None = known._acting if known else None
         self._compared: frozenset[str] | None = None
         self.script: list[int] = []
         self.trail: list[tuple[int, int]] = []
@@ -209,7 +214,9 @@ class Machine:
         self.tensors += 1
         return Tensor(Cell(atoms), Storage(content), role, name, self.tensors, **known)
 
-    def fresh(self, name: str, atoms: frozenset[str] = frozenset("C"), content: str = "raw", **known: Any) -> Tensor:
+    def fresh(
+        self, name: str, atoms: frozenset[str] = frozenset("C"), content: str = "raw", **known: Any
+    ) -> Tensor:
         """Make a tensor that the kernel allocated."""
         known.setdefault("is_view", False)
         known.setdefault("made_in", self.function.name)
@@ -226,7 +233,14 @@ class Machine:
         self.tensors += 1
         cell = base.cell if same_layout else Cell(frozenset("TG"))
         return Tensor(
-            cell, base.storage, base.role, name, self.tensors, root=base, is_view=base.is_view, defined=base.defined
+            cell,
+            base.storage,
+            base.role,
+            name,
+            self.tensors,
+            root=base,
+            is_view=base.is_view,
+            defined=base.defined,
         )
 
     # -- conditions --------------------------------------------------------------------------------
@@ -270,7 +284,9 @@ class Machine:
             return False
         cell.rank = rank
         if cell.follows is None:
-            kept = cell.atoms & CONTIGUOUS if rank == 0 else cell.atoms if rank in (4, 5) else cell.atoms - {"L"}
+            kept = (
+                cell.atoms & CONTIGUOUS if rank == 0 else cell.atoms if rank in (4, 5) else cell.atoms - {"L"}
+            )
             if not kept:
                 raise PathEnd
             cell.atoms = kept
@@ -352,7 +368,9 @@ class Machine:
         """String literals that some function of the tree compares with."""
         if self._compared is None:
             texts = (f.source for f in self.sources.files.values())
-            self._compared = frozenset(m.decode() for t in texts for pair in _COMPARED.findall(t) for m in pair if m)
+            self._compared = frozenset(
+                m.decode() for t in texts for pair in _COMPARED.findall(t) for m in pair if m
+            )
         return self._compared
 
     def acts(self, name: str) -> bool:
@@ -375,11 +393,13 @@ class Machine:
         scope: dict[str, Slot] = {}
         for place, parameter in enumerate(closure.code.parameters):
             given = arguments[place] if place < len(arguments) else UNKNOWN
-            scope[parameter.name] = given if isinstance(given, Slot) and "&" in parameter.type else Slot(_plain(given))
+            scope[parameter.name] = (
+                given if isinstance(given, Slot) and "&" in parameter.type else Slot(_plain(given))
+            )
         frame = Frame(self.frames[-1].function, [*closure.scopes, scope])
         self.frames.append(frame)
         try:
-            self.run(closure.code.body)
+            self.run(closure.code.body if closure.code.kept is None else closure.code.kept)
             return None
         except _Return as returned:
             return returned.value
@@ -435,7 +455,13 @@ class Machine:
             return self.tensor("Tensor()", "fresh", frozenset("C"), "raw", defined=False)
         if base.endswith("Placeholder"):
             return Placeholder(None, None)
-        if "vector" in base or "array" in base or "List" in base or "SmallVector" in base or "Dictionary" in base:
+        if (
+            "vector" in base
+            or "array" in base
+            or "List" in base
+            or "SmallVector" in base
+            or "Dictionary" in base
+        ):
             return Dictionary()
         if "optional" in base:
             return None
@@ -505,7 +531,11 @@ class Machine:
     def _switch(self, statement: s.Switch) -> None:
         value = self.value(statement.value)
         known = self._matching_case(value, statement)
-        pick = known if known is not None else self.choose(len(statement.cases) or 1, ("switch", _key(value), statement.start))
+        pick = (
+            known
+            if known is not None
+            else self.choose(len(statement.cases) or 1, ("switch", _key(value), statement.start))
+        )
         try:
             for _, body in statement.cases[pick:]:
                 self.frames[-1].scopes.append({})
@@ -578,12 +608,12 @@ class Machine:
         return None
 
     def _name(self, expression: s.Name) -> Any:
+        if expression.name in ("nil", "NULL", "nullopt"):
+            return None
         if not expression.scope:
             slot = self.lookup(expression.name)
             if slot is not None:
                 return slot.value
-            if expression.name in ("nil", "NULL"):
-                return None
             if expression.name in ("YES", "NO"):
                 return expression.name == "YES"
         kind = "constant" if expression.scope or _ENUMERATOR.match(expression.name) else "variable"
@@ -613,7 +643,9 @@ class Machine:
             if slot is not None and isinstance(slot.value, Closure):
                 return self.apply(slot.value, [self.argument(a) for a in expression.arguments])
             if callee.name == "Placeholder":
-                return self.construct_placeholder(self, expression.arguments, expression.start, expression.end)
+                return self.construct_placeholder(
+                    self, expression.arguments, expression.start, expression.end
+                )
             known = self.calls.get(callee.name)
             if known is not None:
                 return known(self, expression)
@@ -652,10 +684,14 @@ class Machine:
         fitting = [
             f
             for f in candidates
-            if not f.scope and sum(p.default is None for p in f.parameters) <= count <= len(f.parameters) and not self.active(f)
+            if not f.scope
+            and sum(p.default is None for p in f.parameters) <= count <= len(f.parameters)
+            and not self.active(f)
         ]
         if not fitting:  # default arguments stand in the header's declaration, not in the definition
-            fitting = [f for f in candidates if not f.scope and count < len(f.parameters) and not self.active(f)]
+            fitting = [
+                f for f in candidates if not f.scope and count < len(f.parameters) and not self.active(f)
+            ]
         if len(fitting) > 1:
             here = self.frames[-1].function.file
             fitting = [f for f in fitting if f.file == here] or fitting
@@ -670,8 +706,10 @@ class Machine:
         for function in candidates:
             score = 0
             for kind, parameter in zip(kinds, function.parameters, strict=False):
-                takes = "tensor" if "Tensor" in parameter.type and "List" not in parameter.type else (
-                    "placeholder" if "Placeholder" in parameter.type else "other"
+                takes = (
+                    "tensor"
+                    if "Tensor" in parameter.type and "List" not in parameter.type
+                    else ("placeholder" if "Placeholder" in parameter.type else "other")
                 )
                 score += kind == takes
             if score > best_score:
@@ -751,7 +789,9 @@ class Machine:
             if operator in ("==", "!="):
                 return (a == b) == (operator == "==")
             if isinstance(left, int) and isinstance(right, int):
-                return {"<": left < right, ">": left > right, "<=": left <= right, ">=": left >= right}[operator]
+                return {"<": left < right, ">": left > right, "<=": left <= right, ">=": left >= right}[
+                    operator
+                ]
         from patchkit.scan import aten
 
         special = aten.compare(self, operator, left, right)
@@ -775,7 +815,11 @@ class Machine:
                 elif not isinstance(slot.value, Tensor):
                     slot.value = Symbol(("updated", self.steps))
             return UNKNOWN
-        if isinstance(target, s.Call) and isinstance(target.callee, s.Name) and target.callee.name in ("tie", "std::tie"):
+        if (
+            isinstance(target, s.Call)
+            and isinstance(target.callee, s.Name)
+            and target.callee.name in ("tie", "std::tie")
+        ):
             value = self.value(expression.value)
             items = value.items if isinstance(value, Dictionary) else []
             for place, part in enumerate(target.arguments):
@@ -786,7 +830,9 @@ class Machine:
             and expression.value.kind == "init"
             and isinstance(self.peek(target), Placeholder)
         ):
-            value = self.construct_placeholder(self, expression.value.items, expression.value.start, expression.value.end)
+            value = self.construct_placeholder(
+                self, expression.value.items, expression.value.start, expression.value.end
+            )
         else:
             value = self.value(expression.value)
         self.store(target, value, expression.start)
@@ -810,7 +856,12 @@ class Machine:
                 this.fields[target.name] = Slot(value)
             return
         old = slot.value
-        if isinstance(old, Tensor) and old.role == "output" and value is not old and isinstance(value, Tensor):
+        if (
+            isinstance(old, Tensor)
+            and old.role == "output"
+            and value is not old
+            and isinstance(value, Tensor)
+        ):
             self._rebind(slot, old, value, position)
         slot.value = value
 
@@ -821,7 +872,11 @@ class Machine:
     def _index(self, expression: s.Index) -> Any:
         holder, index = self.value(expression.object), self.value(expression.index)
         if isinstance(holder, Dictionary):
-            if isinstance(index, int) and not isinstance(index, bool) and -len(holder.items) <= index < len(holder.items):
+            if (
+                isinstance(index, int)
+                and not isinstance(index, bool)
+                and -len(holder.items) <= index < len(holder.items)
+            ):
                 return holder.items[index]
             if len(holder.items) == 1:
                 return holder.items[0]
@@ -846,7 +901,9 @@ class Machine:
 
 _ENUMERATOR = re.compile(r"k?[A-Z]")
 _ACTS = re.compile(rb"\brunMPSGraph\b|resultsDictionary|\bcopy_\(|executeMPSGraph|mps_copy_\(|_copy_from")
-_ANSWERS = re.compile(r"(?<!Graph)\bTensor\b|\bbool\b|MTLBuffer|NDArray|GraphTensorData|Placeholder|NSDictionary|MemoryFormat|tuple|pair|auto")
+_ANSWERS = re.compile(
+    r"(?<!Graph)\bTensor\b|\bbool\b|MTLBuffer|NDArray|GraphTensorData|Placeholder|NSDictionary|MemoryFormat|tuple|pair|auto"
+)
 _COMPARED = re.compile(rb'[=!]=\s*@?"([^"\n]*)"|"([^"\n]*)"\s*[=!]=')
 _CALLED = re.compile(rb"[A-Za-z_]\w*(?=[(<])")
 
@@ -885,7 +942,11 @@ def _plain(value: Any) -> Any:
 
 
 def _constant(value: Any) -> bool:
-    return value is None or isinstance(value, (str, int)) or (isinstance(value, Symbol) and value.key[0] == "constant")
+    return (
+        value is None
+        or isinstance(value, (str, int))
+        or (isinstance(value, Symbol) and value.key[0] == "constant")
+    )
 
 
 def _tensors(value: Any) -> tuple[Tensor, ...]:
@@ -903,7 +964,11 @@ def _key(value: Any) -> Any:
     if isinstance(value, (str, int, float, bool)) or value is None:
         return value
     if isinstance(value, Test):
-        return ("test", value.kind, tuple(_key(o) if not isinstance(o, frozenset) else o for o in value.operands))
+        return (
+            "test",
+            value.kind,
+            tuple(_key(o) if not isinstance(o, frozenset) else o for o in value.operands),
+        )
     if isinstance(value, tuple):
         return tuple(_key(v) for v in value)
     if isinstance(value, Dictionary):

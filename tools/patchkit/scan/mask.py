@@ -83,7 +83,9 @@ _TOKEN = re.compile(
 
 _TRAILING_COMMA = re.compile(rb",(?:\s|//[^\n]*\n)*\Z")
 _DEFINE = re.compile(rb"[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)(?:\(([^()]*)\))?")
-_QUALIFIERS = frozenset((b"__block", b"__weak", b"__strong", b"__unsafe_unretained", b"__bridge", b"__autoreleasing"))
+_QUALIFIERS = frozenset(
+    (b"__block", b"__weak", b"__strong", b"__unsafe_unretained", b"__bridge", b"__autoreleasing")
+)
 _BRACKETLESS = re.compile(rb"[^\[\]{};]*")
 # `receiver selector` or `receiver selector:` inside a bracket: two words side by side
 _MESSAGE = re.compile(rb"\s*[\w:.()<>*,&\s-]*?[\w)>]\s+[A-Za-z_]\w*\s*(?::(?!:)|\Z)")
@@ -94,7 +96,9 @@ _KEYWORD_PART = re.compile(rb"[A-Za-z_]\w*\s*\Z")
 _LAST_WORD = re.compile(rb"[A-Za-z_]\w*\s*\Z")
 _BLOCK_HEAD = re.compile(rb"\^[\s\w:*<>,&]*(?:\([^{};]*\))?\s*\{")
 _WORD_BEFORE = re.compile(rb"[A-Za-z_]\w*\Z")
-_OPERAND_KEYWORDS = frozenset((b"return", b"case", b"else", b"in", b"do", b"throw", b"co_return", b"delete", b"goto"))
+_OPERAND_KEYWORDS = frozenset(
+    (b"return", b"case", b"else", b"in", b"do", b"throw", b"co_return", b"delete", b"goto")
+)
 _SPACES = re.compile(rb"[^\n\r]")
 _STRUCTURED = b"TORCH_IMPL_FUNC"
 
@@ -255,7 +259,9 @@ class _Masker:
 
     def _close(self, token: bytes, start: int) -> None:
         stack = self.stack
-        wanted = {b")": ("paren",), b"}": ("brace", "dictionary"), b"]": ("message", "subscript", "array")}[token]
+        wanted = {b")": ("paren",), b"}": ("brace", "dictionary"), b"]": ("message", "subscript", "array")}[
+            token
+        ]
         if not stack or stack[-1].kind not in wanted:
             if token == b"}":  # leave broken brackets behind at the end of a block
                 while stack and stack[-1].kind not in ("brace", "dictionary"):
@@ -301,7 +307,11 @@ class _Masker:
             return position
         head = _BLOCK_HEAD.match(source, start, start + 2000)
         if head is None or before[-1:].isalnum() or before[-1:] in (b")", b"]", b"_"):
-            if head is None or not (word := _WORD_BEFORE.search(before)) or word.group() not in _OPERAND_KEYWORDS:
+            if (
+                head is None
+                or not (word := _WORD_BEFORE.search(before))
+                or word.group() not in _OPERAND_KEYWORDS
+            ):
                 return position
         brace = head.end() - 1
         if brace - start >= 2:
@@ -321,7 +331,11 @@ class _Masker:
             return position
         if name == _STRUCTURED:
             closing = source.find(b")", position)
-            if closing > 0 and not source[position:closing].strip().strip(b"_").isalnum() and b"_" not in source[position:closing]:
+            if (
+                closing > 0
+                and not source[position:closing].strip().strip(b"_").isalnum()
+                and b"_" not in source[position:closing]
+            ):
                 closing = -1
             if closing > 0:
                 _blank(self.buffer, start, position)
@@ -346,8 +360,12 @@ class _Masker:
         define = _DEFINE.match(self.source, start, position)
         if define:
             parameters = define.group(2)
-            names = tuple(p.strip().decode() for p in parameters.split(b",")) if parameters is not None else ()
-            self.macros_defined.append(MacroDefinition(define.group(1).decode(), names, define.end(), position))
+            names = (
+                tuple(p.strip().decode() for p in parameters.split(b",")) if parameters is not None else ()
+            )
+            self.macros_defined.append(
+                MacroDefinition(define.group(1).decode(), names, define.end(), position)
+            )
         _blank(self.buffer, start, position)
 
     def _starts_line(self, start: int) -> bool:
@@ -375,7 +393,10 @@ class _Masker:
             buffer[start] = 0x20
         elif token == b"@finally":
             _blank(buffer, start, position)
-        elif token in (b"@available", b"@selector", b"@encode", b"@protocol") and source[position : position + 1] == b"(":
+        elif (
+            token in (b"@available", b"@selector", b"@encode", b"@protocol")
+            and source[position : position + 1] == b"("
+        ):
             buffer[start] = 0x5F
             end = _matching_paren(source, position)
             if end > 0:

@@ -12,7 +12,13 @@ from patchkit.scan.findings import Cleared, Finding, TraceStep, Undecided
 from patchkit.scan.layout import reported
 from patchkit.scan.walk import miscounted
 
-RULES = {"lost": "MPS101", "misplaced": "MPS102", "garbage": "MPS103", "dropped": "MPS104", "restrided": "MPS105"}
+RULES = {
+    "lost": "MPS101",
+    "misplaced": "MPS102",
+    "garbage": "MPS103",
+    "dropped": "MPS104",
+    "restrided": "MPS105",
+}
 _ORDER = ("lost", "misplaced", "garbage", "dropped", "restrided")
 _TRIGGERS = ("inplace", "out", "functional", "backward")
 
@@ -28,7 +34,9 @@ def findings_of(engine: Engine) -> tuple[list[Finding], list[Cleared], list[Unde
         if bad:
             findings.append(_finding(engine, site, bad))
         elif site.unknown or not site.verdicts:
-            undecided.append(Undecided(site.file, line, site.function, site.text, site.unknown or "no path runs it"))
+            undecided.append(
+                Undecided(site.file, line, site.function, site.text, site.unknown or "no path runs it")
+            )
         else:
             reason, detail = _reason(engine, site)
             cleared.append(Cleared(site.file, line, site.function, site.text, reason, detail))
@@ -40,10 +48,10 @@ def _finding(engine: Engine, site: Site, bad: list[Verdict]) -> Finding:
     atoms = frozenset().union(*(v.atoms for v in bad))
     macos = frozenset().union(*(v.macos for v in bad))
     hit = sorted(name for name, vs in site.verdicts.items() if any(v.effect != "ok" for v in vs))
-    ops, triggers = _reach(engine, site, hit)
+    layouts = reported(atoms)
+    ops, triggers = _reach(engine, site, hit, frozenset(layouts))
     line, column = engine.sources.position(site.file, site.start)
     end_line, _ = engine.sources.position(site.file, max(site.start, site.end - 1))
-    layouts = reported(atoms)
     worst = next(v for v in bad if v.effect == effect)
     return Finding(
         rule=RULES[effect],
@@ -66,7 +74,28 @@ def _finding(engine: Engine, site: Site, bad: list[Verdict]) -> Finding:
     )
 
 
-def _reach(engine: Engine, site: Site, hit: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _functional_callers(engine: Engine, names: tuple[str, ...]) -> list[str]:
+    """Functional operators that call one of these in place on a tensor they allocate in their input's layout.
+
+    ``rand_like`` fills ``empty_like(self)`` with ``uniform_``: what ``uniform_`` loses, it loses too.
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        overload = engine.registry.overloads[name]
+        if overload.kind != "inplace" or overload.structured_delegate:
+            continue
+        for call in engine.registry.operator_calls(name):
+            for origin in (o for group in call.origins for o in group):
+                if origin.owner == "fresh" and origin.layouts & {"preserved", "channels_last"}:
+                    caller = engine.registry.overloads.get(origin.overload)
+                    if origin.exact and caller is not None and caller.kind == "functional":
+                        found[origin.overload] = None
+    return [name for name in found if name not in names]
+
+
+def _reach(
+    engine: Engine, site: Site, hit: list[str], layouts: frozenset[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Overload names that reach the site, and how: in-place, ``out=``, functional, backward."""
     triggers: set[str] = set()
     names: list[str] = []
@@ -78,6 +107,10 @@ def _reach(engine: Engine, site: Site, hit: list[str]) -> tuple[tuple[str, ...],
         else:
             names.extend(entry.names)
             triggers.update(entry.triggers)
+    if layouts & {"strided", "channels_last"}:
+        for name in _functional_callers(engine, tuple(n for n in names if n in engine.registry.overloads)):
+            names.append(name)
+            triggers.add("functional")
     return tuple(dict.fromkeys(names)), tuple(t for t in _TRIGGERS if t in triggers)
 
 
@@ -95,17 +128,22 @@ def _confidence(site: Site, bad: list[Verdict]) -> str:
 
 
 _LAYOUT_WORDS = {
-    "strided": "non-contiguous",
-    "channels_last": "channels_last",
-    "offset": "contiguous but with a storage offset",
+    ("strided", "channels_last", "offset"): "not contiguous or has a storage offset",
+    ("strided", "channels_last"): "not contiguous",
+    ("strided", "offset"): "strided or has a storage offset",
+    ("channels_last", "offset"): "channels_last or has a storage offset",
+    ("strided",): "strided",
+    ("channels_last",): "channels_last",
+    ("offset",): "contiguous with a storage offset",
+    (): "of any layout",
 }
 
 
 def _message(site: Site, verdict: Verdict, layouts: tuple[str, ...]) -> str:
-    kinds = " or ".join(_LAYOUT_WORDS[x] for x in layouts) or "any"
+    kinds = _LAYOUT_WORDS[layouts]
     if verdict.effect == "lost" and verdict.reason == "gathered":
         return (
-            f"the Placeholder copies `{verdict.output}` into a temporary when it is {kinds}; "
+            f"the Placeholder copies `{site.text}` into a temporary when that is {kinds}; "
             "the graph writes the temporary and the result is lost"
         )
     if verdict.effect == "lost":
@@ -116,10 +154,10 @@ def _message(site: Site, verdict: Verdict, layouts: tuple[str, ...]) -> str:
     if verdict.effect == "misplaced":
         return (
             f"gathering is switched off, so the result is written densely from the start of the buffer of "
-            f"`{verdict.output}`: in the wrong places when it is {kinds}"
+            f"`{site.text}`: in the wrong places when that is {kinds}"
         )
     if verdict.effect == "restrided":
-        return f"`{verdict.output}` is given other strides: a {kinds} tensor of the caller is no longer laid out as it was"
+        return f"`{verdict.output}` is given other strides: a caller's tensor that is {kinds} is no longer laid out as it was"
     return f"`{verdict.output}` is pointed at another tensor; the caller's tensor never gets the result"
 
 
@@ -131,19 +169,28 @@ def _trace(engine: Engine, site: Site, verdict: Verdict, hit: list[str]) -> tupl
     steps.append(TraceStep(line, f"{entry.label} enters here", entry.function.file))
     holder = next((f for f in engine.sources.functions.get(site.function, []) if f.file == site.file), None)
     if holder is not None and holder is not entry.function:
-        steps.append(TraceStep(position(site.file, holder.start)[0], f"which calls {site.function}", site.file))
+        steps.append(
+            TraceStep(position(site.file, holder.start)[0], f"which calls {site.function}", site.file)
+        )
     line = position(site.file, site.start)[0]
     if verdict.effect == "misplaced":
-        steps.append(TraceStep(line, f"`{site.text}` is bound without gathering: its buffer, from the start", site.file))
+        steps.append(
+            TraceStep(
+                line, f"`{site.text}` is bound without gathering: its buffer, from the start", site.file
+            )
+        )
     elif verdict.reason == "gathered":
         steps.append(TraceStep(line, f"the Placeholder makes a contiguous copy of `{site.text}`", site.file))
     else:
         steps.append(TraceStep(line, f"the graph's result goes to `{site.text}`", site.file))
     if verdict.run >= 0 and verdict.run_file:
-        steps.append(TraceStep(position(verdict.run_file, verdict.run)[0], "the graph runs", verdict.run_file))
+        steps.append(
+            TraceStep(position(verdict.run_file, verdict.run)[0], "the graph runs", verdict.run_file)
+        )
     if holder is not None and verdict.effect == "lost":
         end = position(site.file, holder.end - 1)[0]
-        steps.append(TraceStep(end, f"the function ends without copying back into `{verdict.output}`", site.file))
+        target = site.text if verdict.reason == "gathered" else verdict.output
+        steps.append(TraceStep(end, f"the function ends without copying back into `{target}`", site.file))
     return tuple(steps)
 
 
@@ -187,8 +234,6 @@ def _fingerprints(findings: Iterable[Finding]) -> list[Finding]:
         seen[key] += 1
         out.append(replace(finding, fingerprint=hashlib.sha256(text.encode()).hexdigest()[:24]))
     return out
-
-
 
 
 def unreadable(engine: Engine) -> list[Undecided]:

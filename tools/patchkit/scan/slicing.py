@@ -20,15 +20,21 @@ _LAYOUT_WORDS = re.compile(
     r"is_contiguous|storage_offset|\bdim\b|ndimension|suggest_memory_format|needsGather|is_view|strides?\b"
     r"|is_non_overlapping|is_same|is_alias|defined|has_value|VER_1[5-9]|VER_[2-9][0-9]|macos_1[5-9]"
 )
-_CHECKS = re.compile(r"TORCH_CHECK|TORCH_INTERNAL_ASSERT|^assert$|^NSAssert|^AT_ASSERT|CheckedFrom|^checkAllSame|^checkDim")
-_TENSOR_RESULT = re.compile(r"Tensor|tuple|pair|auto|bool|NDArray|MTLBuffer|MemoryFormat|Placeholder|NSDictionary|int")
+_CHECKS = re.compile(
+    r"TORCH_CHECK|TORCH_INTERNAL_ASSERT|^assert$|^NSAssert|^AT_ASSERT|CheckedFrom|^checkAllSame|^checkDim"
+)
+_TENSOR_RESULT = re.compile(
+    r"Tensor|tuple|pair|auto|bool|NDArray|MTLBuffer|MemoryFormat|Placeholder|NSDictionary|int"
+)
 #: Types of variables that say nothing about a tensor; a condition on one stays an unknown.
 _DULL_TYPE = re.compile(
     r"CachedGraph|Stream|string|Shape|MPSScalar|NSArray|NSNumber|NSMutableArray|IntArrayRef|SmallVector<int|vector<int"
     r"|vector<NSNumber|^(?:const |constexpr |static )*(?:unsigned |u?int(?:8|16|32|64)?(?:_t)?|NSInteger|NSUInteger|size_t"
     r"|float|double|long|DimVector|MPSDataType|ScalarType|c10::ScalarType|dispatch_queue_t)\b"
 )
-_DULL_CALLEE = re.compile(r"CachedGraph|LookUp|getCurrentMPSStream|getMPSShape|getInstance|KeyString|StringKey|PlaceHolder$")
+_DULL_CALLEE = re.compile(
+    r"CachedGraph|LookUp|getCurrentMPSStream|getMPSShape|getInstance|KeyString|StringKey|PlaceHolder$"
+)
 _GROWS = frozenset(("push_back", "emplace_back", "append", "add", "emplace"))
 
 
@@ -58,7 +64,7 @@ def names(node: Any) -> set[str]:
 
 
 EXPRESSION_FIELDS: dict[type, tuple[str, ...]] = {
-    kind: tuple(f.name for f in fields(kind) if f.name not in ("start", "end", "name", "value_text"))
+    kind: tuple(f.name for f in fields(kind) if f.name not in ("start", "end", "name", "kept"))
     for kind in (
         s.Name, s.Literal, s.Call, s.Member, s.Message, s.Collection, s.Conditional, s.Unary, s.Binary, s.Assign,
         s.Index, s.Cast, s.Lambda, s.Opaque,
@@ -80,12 +86,19 @@ class Slicer:
 
     def slice(self, function: s.Function) -> list[s.Stmt]:
         """Return the statements of a function that matter; ``needed`` then names the variables they use."""
-        self.ungathered = _reads_ungathered(function)
-        body = function.body
         returns = bool(_TENSOR_RESULT.search(function.returns)) or function.returns == ""
+        kept = self._settle(function, returns)
+        if not _reads_ungathered(function):
+            return kept
+        # What is fed matters too, but no condition that decides only about what is fed: all of it counts as fed.
+        deciding = {(type(n), n.start) for n in _statements(kept)}
+        self.ungathered = True
+        return _flattened(self._settle(function, returns), deciding)
+
+    def _settle(self, function: s.Function, returns: bool) -> list[s.Stmt]:
         while True:
             before = len(self.needed)
-            kept = self._block(body, returns)
+            kept = self._block(function.body, returns)
             if len(self.needed) == before:
                 return kept
 
@@ -121,7 +134,9 @@ class Slicer:
                 return None
             if statement.over is not None:
                 self._need(statement.over)
-            return s.Loop(statement.start, statement.end, [], statement.variable, statement.over, body, statement.names)
+            return s.Loop(
+                statement.start, statement.end, [], statement.variable, statement.over, body, statement.names
+            )
         if isinstance(statement, s.Switch):
             cases = [(labels, self._block(body, returns)) for labels, body in statement.cases]
             if not any(_acts(body) for _, body in cases):
@@ -172,7 +187,11 @@ class Slicer:
                 self.needed |= _root(value.target)
                 return statement
             return None
-        if isinstance(value, s.Call) and isinstance(value.callee, s.Name) and _CHECKS.search(value.callee.name):
+        if (
+            isinstance(value, s.Call)
+            and isinstance(value.callee, s.Name)
+            and _CHECKS.search(value.callee.name)
+        ):
             if value.arguments and self._about_layout(value.arguments[0]):
                 self._need(value.arguments[0])
                 return statement
@@ -225,8 +244,8 @@ class Slicer:
         return False
 
     def _lambda(self, expression: s.Lambda) -> bool:
-        body = self._block(expression.body, True)
-        return _acts(body)
+        expression.kept = self._block(expression.body, True)
+        return _acts(expression.kept)
 
     def _writes_needed(self, value: s.Expr) -> bool:
         """Whether a statement may write a variable that matters: a method on it, or a call that is given it."""
@@ -235,7 +254,11 @@ class Slicer:
             if isinstance(callee, s.Member):
                 if callee.name in ("resize_", "resize_as_") and not _resizes_to_something(value):
                     return False
-                mutates = callee.name.endswith("_") or callee.name in _GROWS or callee.name == "empty_tensor_restride"
+                mutates = (
+                    callee.name.endswith("_")
+                    or callee.name in _GROWS
+                    or callee.name == "empty_tensor_restride"
+                )
                 return mutates and bool(names(callee.object) & self.needed)
             if isinstance(callee, s.Name):
                 mutates = callee.name.endswith(("_", "_out", "_outf", "_stub"))
@@ -270,7 +293,11 @@ class Slicer:
                 if current.callee.name == "runMPSGraph" and len(current.arguments) >= 4:
                     stack.extend(current.arguments[2 if self.ungathered else 3 :])
                     continue
-            if isinstance(current, s.Call) and isinstance(current.callee, s.Member) and current.callee.name.startswith("resize_"):
+            if (
+                isinstance(current, s.Call)
+                and isinstance(current.callee, s.Member)
+                and current.callee.name.startswith("resize_")
+            ):
                 stack.append(current.callee.object)
                 continue
             if isinstance(current, s.Message) and "resultsDictionary:" in current.selector:
@@ -282,9 +309,7 @@ class Slicer:
                 continue
             if isinstance(current, s.Lambda):
                 if current.relevant:
-                    current.body = self._block(current.body, True) if not current.body else current.body
-                    for statement in self._block(current.body, True):
-                        _ = statement
+                    self._lambda(current)
                 continue
             for name in EXPRESSION_FIELDS[type(current)]:
                 stack.append(getattr(current, name))
@@ -306,6 +331,36 @@ def _reads_ungathered(function: s.Function) -> bool:
         elif isinstance(current, (s.Expr, s.Stmt)):
             stack.extend(getattr(current, f.name) for f in fields(current) if f.name not in ("start", "end"))
     return False
+
+
+def _statements(body: list[s.Stmt]) -> Iterator[s.Stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, s.If):
+            yield from _statements(statement.then)
+            yield from _statements(statement.other)
+        elif isinstance(statement, (s.Block, s.Loop)):
+            yield from _statements(statement.body)
+        elif isinstance(statement, s.Switch):
+            for _, inner in statement.cases:
+                yield from _statements(inner)
+
+
+def _flattened(body: list[s.Stmt], deciding: set[tuple[type, int]]) -> list[s.Stmt]:
+    """Replace every condition that is not among ``deciding`` by what stands in its branches."""
+    out: list[s.Stmt] = []
+    for statement in body:
+        if isinstance(statement, s.If):
+            then, other = _flattened(statement.then, deciding), _flattened(statement.other, deciding)
+            if (s.If, statement.start) in deciding:
+                out.append(s.If(statement.start, statement.end, statement.init, statement.test, then, other))
+            else:
+                out.extend((*then, *other))
+        elif isinstance(statement, s.Block):
+            out.append(s.Block(statement.start, statement.end, _flattened(statement.body, deciding)))
+        else:
+            out.append(statement)
+    return out
 
 
 def _root(target: s.Expr) -> set[str]:

@@ -131,7 +131,9 @@ def _read(path: Path, relative: str, problems: list[Problem]) -> bytes | None:
     try:
         before = path.stat()
         if before.st_size > MAX_BYTES:
-            problems.append(Problem(relative, 1, "", f"the file has {before.st_size} bytes, more than any kernel file"))
+            problems.append(
+                Problem(relative, 1, "", f"the file has {before.st_size} bytes, more than any kernel file")
+            )
             return None
         data = path.read_bytes()
         if len(data) != before.st_size:
@@ -161,7 +163,9 @@ def parse_file(relative: str, data: bytes, cpp: Parser) -> SourceFile:
     return file
 
 
-def _index(file: SourceFile, masked: MaskedSource, text: bytes, cpp: Parser, *, expanded: bool = False) -> None:
+def _index(
+    file: SourceFile, masked: MaskedSource, text: bytes, cpp: Parser, *, expanded: bool = False
+) -> None:
     tree = cpp.parse(masked.text)
     lowering = Lowering(masked, text)
     stack: list[Node] = [tree.root_node]
@@ -193,7 +197,9 @@ def _error(file: SourceFile, node: Node, text: bytes) -> None:
         file.problems.append(Problem(file.path, line, "", "the parser cannot read this part of the file"))
 
 
-def _function(file: SourceFile, node: Node, lowering: Lowering, text: bytes, expanded: bool) -> Function | None:
+def _function(
+    file: SourceFile, node: Node, lowering: Lowering, text: bytes, expanded: bool
+) -> Function | None:
     declarator = node.child_by_field_name("declarator")
     body = node.child_by_field_name("body")
     returns = ""
@@ -261,12 +267,16 @@ def _expand_macros(file: SourceFile, cpp: Parser) -> None:
     writers = {
         d.name: d
         for d in file.masked.macro_definitions
-        if d.parameters and b"{" in file.source[d.start : d.end] and _WRITES_FUNCTION.search(file.source, d.start, d.end)
+        if d.parameters
+        and b"{" in file.source[d.start : d.end]
+        and _WRITES_FUNCTION.search(file.source, d.start, d.end)
     }
     if not writers:
         return
     names = b"|".join(re.escape(n.encode()) for n in writers)
-    for match in re.finditer(rb"^[ \t]*(" + names + rb")\s*\(([^;{}]*?)\)[ \t]*;?[ \t]*$", file.source, re.MULTILINE):
+    for match in re.finditer(
+        rb"^[ \t]*(" + names + rb")\s*\(([^;{}]*?)\)[ \t]*;?[ \t]*$", file.source, re.MULTILINE
+    ):
         definition = writers[match.group(1).decode()]
         if definition.start <= match.start() < definition.end:
             continue
@@ -275,7 +285,11 @@ def _expand_macros(file: SourceFile, cpp: Parser) -> None:
         sub = SourceFile(file.path, text, expanded)
         _index(sub, expanded, text, cpp, expanded=True)
         for function in sub.functions:
-            function.start, function.end, function.body_start = definition.start, definition.end, definition.start
+            function.start, function.end, function.body_start = (
+                definition.start,
+                definition.end,
+                definition.start,
+            )
             file.functions.append(function)
 
 

@@ -129,11 +129,15 @@ class Cast(Expr):
 
 @dataclass(slots=True, eq=False)
 class Lambda(Expr):
-    """A lambda or block; ``relevant`` is False where its body can do nothing to a tensor's data."""
+    """A lambda or block; ``relevant`` is False where its body can do nothing to a tensor's data.
+
+    ``kept`` is its body after slicing, once its function has been sliced.
+    """
 
     parameters: list[Parameter]
     body: list[Stmt]
     relevant: bool = True
+    kept: list[Stmt] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -295,7 +299,9 @@ class Lowering:
 
     def source_text(self, node: Node) -> str:
         """The original text of a node, white space collapsed."""
-        return _SPACE.sub(" ", self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")).strip()
+        return _SPACE.sub(
+            " ", self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        ).strip()
 
     # -- statements --------------------------------------------------------------------------------
 
@@ -355,7 +361,9 @@ class Lowering:
                     continue
             if names:
                 out.append(
-                    Declare(node.start_byte, node.end_byte, (base + suffix).strip(), names[0], value, arguments)
+                    Declare(
+                        node.start_byte, node.end_byte, (base + suffix).strip(), names[0], value, arguments
+                    )
                 )
         return out
 
@@ -380,7 +388,9 @@ class Lowering:
             if kind in ("identifier", "field_identifier", "type_identifier"):
                 return [node.text.decode() if node.text else ""], suffix
             if kind == "structured_binding_declarator":
-                return [c.text.decode() for c in node.named_children if c.type == "identifier" and c.text], suffix
+                return [
+                    c.text.decode() for c in node.named_children if c.type == "identifier" and c.text
+                ], suffix
             if kind in ("reference_declarator", "pointer_declarator"):
                 suffix += "&" if kind == "reference_declarator" else "*"
                 inner = [c for c in node.named_children if c.type not in ("type_qualifier", "comment")]
@@ -401,7 +411,9 @@ class Lowering:
             init_node = clause.child_by_field_name("initializer")
             value = clause.child_by_field_name("value")
             if init_node is not None:
-                lowered = self.statement(init_node.named_children[0] if init_node.type == "init_statement" else init_node)
+                lowered = self.statement(
+                    init_node.named_children[0] if init_node.type == "init_statement" else init_node
+                )
                 init = lowered[0] if lowered else None
             if value is not None and value.type == "declaration":
                 declared = self._condition_declaration(value)
@@ -450,7 +462,13 @@ class Lowering:
         name = names[0] if len(names) == 1 else ""
         return [
             Loop(
-                node.start_byte, node.end_byte, [], name, over, self.block(body) if body else [], names if not name else []
+                node.start_byte,
+                node.end_byte,
+                [],
+                name,
+                over,
+                self.block(body) if body else [],
+                names if not name else [],
             )
         ]
 
@@ -549,13 +567,23 @@ class Lowering:
         arguments = node.child_by_field_name("arguments")
         if function is None or arguments is None:
             return Opaque(node.start_byte, node.end_byte, self.source_text(node))
-        if function.type == "identifier" and function.text == b"_" and node.start_byte in self.masked.literals:
+        if (
+            function.type == "identifier"
+            and function.text == b"_"
+            and node.start_byte in self.masked.literals
+        ):
             kind = self.masked.literals[node.start_byte]
             return Collection(node.start_byte, node.end_byte, kind, self.arguments(arguments))
         if arguments.type == "initializer_list":
-            return Collection(node.start_byte, node.end_byte, "init", self.arguments(arguments), self.source_text(function))
+            return Collection(
+                node.start_byte, node.end_byte, "init", self.arguments(arguments), self.source_text(function)
+            )
         template = ""
-        for candidate in (function, function.child_by_field_name("name"), function.child_by_field_name("field")):
+        for candidate in (
+            function,
+            function.child_by_field_name("name"),
+            function.child_by_field_name("field"),
+        ):
             if candidate is not None and candidate.type in ("template_function", "template_method"):
                 template_node = candidate.child_by_field_name("arguments")
                 template = self.source_text(template_node) if template_node is not None else ""
@@ -564,7 +592,9 @@ class Lowering:
             lowered = self.arguments(arguments)
             if lowered:
                 return Cast(node.start_byte, node.end_byte, template, lowered[-1])
-        return Call(node.start_byte, node.end_byte, self.expression(function), self.arguments(arguments), template)
+        return Call(
+            node.start_byte, node.end_byte, self.expression(function), self.arguments(arguments), template
+        )
 
     def _template_function(self, node: Node) -> Expr:
         name = node.child_by_field_name("name")
@@ -639,7 +669,11 @@ class Lowering:
         indices = node.child_by_field_name("indices") or node.child_by_field_name("index")
         if argument is None or indices is None:
             return Opaque(node.start_byte, node.end_byte, self.source_text(node))
-        inner = indices.named_children[0] if indices.type == "subscript_argument_list" and indices.named_children else indices
+        inner = (
+            indices.named_children[0]
+            if indices.type == "subscript_argument_list" and indices.named_children
+            else indices
+        )
         return Index(node.start_byte, node.end_byte, self.expression(argument), self.expression(inner))
 
     def _cast(self, node: Node) -> Expr:
@@ -654,7 +688,9 @@ class Lowering:
         arguments = node.child_by_field_name("arguments")
         name = self.source_text(type_node) if type_node is not None else ""
         callee = Name(node.start_byte, node.end_byte, name.split("<")[0])
-        return Call(node.start_byte, node.end_byte, callee, self.arguments(arguments) if arguments else [], "new")
+        return Call(
+            node.start_byte, node.end_byte, callee, self.arguments(arguments) if arguments else [], "new"
+        )
 
     def _initializer(self, node: Node) -> Expr:
         items = [self.expression(c) for c in node.named_children if c.type != "comment"]
@@ -662,7 +698,11 @@ class Lowering:
 
     def _compound_literal(self, node: Node) -> Expr:
         type_node, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-        items = [self.expression(c) for c in value.named_children if c.type != "comment"] if value is not None else []
+        items = (
+            [self.expression(c) for c in value.named_children if c.type != "comment"]
+            if value is not None
+            else []
+        )
         text = self.source_text(type_node) if type_node is not None else ""
         return Collection(node.start_byte, node.end_byte, "init", items, text)
 
@@ -678,7 +718,11 @@ class Lowering:
             parameters = self.parameters(listed)
         small = body.end_byte - body.start_byte < 400
         return Lambda(
-            node.start_byte, node.end_byte, parameters, self.block(body) if relevant or small else [], relevant
+            node.start_byte,
+            node.end_byte,
+            parameters,
+            self.block(body) if relevant or small else [],
+            relevant,
         )
 
     def parameters(self, node: Node) -> list[Parameter]:
@@ -696,7 +740,11 @@ class Lowering:
             type_node = child.child_by_field_name("type")
             base = self.source_text(type_node) if type_node is not None else text
             const = "const " if re.match(r"const\b", text) else ""
-            out.append(Parameter(name, const + base + suffix, self.expression(default) if default is not None else None))
+            out.append(
+                Parameter(
+                    name, const + base + suffix, self.expression(default) if default is not None else None
+                )
+            )
         return out
 
 

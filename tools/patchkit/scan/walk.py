@@ -18,8 +18,8 @@ _COUNTED = {
 }
 
 
-def walk(node: Any) -> Iterator[Any]:
-    """Yield every statement and expression below ``node``, ``node`` included."""
+def walk(node: Any, *, sliced: bool = False) -> Iterator[Any]:
+    """Yield every statement and expression below ``node``, ``node`` included; of lambdas what slicing kept, if asked."""
     stack = [node]
     while stack:
         current = stack.pop()
@@ -29,7 +29,7 @@ def walk(node: Any) -> Iterator[Any]:
             stack.extend(current)
         elif isinstance(current, s.Lambda):
             yield current
-            stack.append(current.body)
+            stack.append(current.kept if sliced and current.kept is not None else current.body)
         elif isinstance(current, s.Expr):
             yield current
             stack.extend(getattr(current, name) for name in EXPRESSION_FIELDS[type(current)])
@@ -67,9 +67,9 @@ class Construction:
 
 
 def placeholders(function: s.Function, body: list[s.Stmt]) -> list[Construction]:
-    """Every Placeholder constructed with a tensor in a body of a function, whole or sliced."""
+    """Every Placeholder constructed with a tensor in the sliced body of a function."""
     found = []
-    for node in walk(body):
+    for node in walk(body, sliced=True):
         arguments: list[s.Expr] | None = None
         if isinstance(node, s.Call) and isinstance(node.callee, s.Name) and node.callee.name == "Placeholder":
             arguments = node.arguments
@@ -106,8 +106,7 @@ def miscounted(function: s.Function) -> str:
             elif isinstance(node.callee, s.Member) and node.callee.name == "copy_":
                 seen[".copy_("] += not node.callee.arrow
         elif (isinstance(node, s.Declare) and node.type.endswith("Placeholder")) and (
-            node.arguments is not None
-            or (isinstance(node.value, s.Collection) and node.value.kind == "init")
+            node.arguments is not None or (isinstance(node.value, s.Collection) and node.value.kind == "init")
         ):
             seen["Placeholder("] += 1
         elif isinstance(node, s.Collection) and node.type.endswith("Placeholder"):
@@ -133,7 +132,8 @@ def signature(function: s.Function, body: list[s.Stmt], compared: frozenset[str]
         if isinstance(node, (list, tuple)):
             return tuple(of(n) for n in node)
         if isinstance(node, s.Lambda):
-            return ("lambda", of(node.body)) if node.relevant else "lambda"
+            kept = node.body if node.kept is None else node.kept
+            return ("lambda", of(kept)) if node.relevant else "lambda"
         if isinstance(node, s.Name):
             return ("parameter", order[node.name]) if node.name in order else ("name", node.scope, node.name)
         if isinstance(node, s.Literal):

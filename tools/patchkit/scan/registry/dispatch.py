@@ -84,9 +84,15 @@ class OverloadUse:
 
     @property
     def triggers(self) -> tuple[str, ...]:
-        """How a user meets the overload: ``inplace``, ``out`` or ``functional``, and ``backward``."""
-        kind = "inplace" if self.overload.kind == "mutable" else self.overload.kind
-        return (kind, "backward") if "_backward" in self.overload.base else (kind,)
+        """How a user meets the overload: ``inplace``, ``out``, ``functional``, or ``backward`` for one that autograd calls."""
+        return triggers_of(self.overload)
+
+
+def triggers_of(overload: Overload) -> tuple[str, ...]:
+    """How a user meets an overload; what autograd calls is the functional form of a ``_backward`` operator."""
+    if overload.kind == "functional" and "_backward" in overload.base:
+        return ("backward",)
+    return ("inplace",) if overload.kind == "mutable" else (overload.kind,)
 
 
 @dataclass(frozen=True)
