@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from patchkit.scan import syntax as s
 from patchkit.scan.layout import Tensor
-from patchkit.scan.walk import text_of
 from patchkit.scan.values import (
     UNKNOWN,
     Binding,
@@ -23,6 +22,7 @@ from patchkit.scan.values import (
     Slot,
     Symbol,
 )
+from patchkit.scan.walk import text_of
 
 if TYPE_CHECKING:
     from patchkit.scan.machine import Machine
@@ -77,18 +77,14 @@ def _bind(machine: Machine, tensor: Tensor, flags: tuple[Any, ...]) -> Binding |
 
 def _settle(machine: Machine, kind: str, tensor: Tensor) -> Binding:
     old, _, new = kind.partition("/")
-    if new and old != new:
-        kind = new if machine.ask_macos(True) else old
-    else:
-        kind = old
-    return Binding(kind, tensor)
+    if new and old != new and machine.ask_macos(True):
+        return Binding(new, tensor)
+    return Binding(old, tensor)
 
 
 def _flags(machine: Machine, constructor: s.Function, values: tuple[Any, ...]) -> tuple[bool, bool]:
     """The gather and strided flags of a call, by the position of the constructor's ``bool`` parameters."""
-    places = [
-        i - 2 for i, p in enumerate(constructor.parameters) if p.type.replace("const ", "").strip() == "bool"
-    ]
+    places = [i - 2 for i, p in enumerate(constructor.parameters) if p.type.replace("const ", "").strip() == "bool"]
     answers = []
     for order in range(2):
         if order >= len(places) or places[order] >= len(values):
@@ -116,9 +112,7 @@ def _outcome(machine: Machine, atom: str, gather: bool, strided: bool) -> str:
     key = (atom, gather, strided)
     table: dict[Any, str] = machine.__dict__.setdefault("_placeholder_outcomes", {})
     if key not in table:
-        table[key] = "/".join(
-            _run_constructor(machine, atom, gather, strided, side) for side in ("<15", ">=15")
-        )
+        table[key] = "/".join(_run_constructor(machine, atom, gather, strided, side) for side in ("<15", ">=15"))
     return table[key]
 
 
@@ -189,24 +183,19 @@ def run_graph(machine: Machine, feeds: Any, results: Any, position: int = -1) ->
         site = (placeholder.file, placeholder.start)
         if tensor is None or binding is None:
             continue
-        if binding.kind in ("direct", "strided"):
-            tensor.storage.content = "result"
+        if binding.kind == "dense" and _lands_right(machine, tensor, binding, fed):
+            binding = placeholder.binding = Binding("direct", tensor)
+        if binding.kind in ("direct", "strided", "dense"):
+            tensor.storage.content = "scrambled" if binding.kind == "dense" else "result"
             tensor.storage.sites.add(site)
             tensor.storage.written_at = machine.clock
-        elif binding.kind == "dense" and binding.array and machine.ask(tensor.cell, _fits_array(binding)):
-            placeholder.binding = Binding("direct", tensor)
-            tensor.storage.content = "result"
-            tensor.storage.sites.add(site)
-            tensor.storage.written_at = machine.clock
-        elif binding.kind == "dense" and _same_dense_order(machine, tensor, fed):
-            placeholder.binding = Binding("direct", tensor)
-            tensor.storage.content = "result"
-            tensor.storage.sites.add(site)
-            tensor.storage.written_at = machine.clock
-        elif binding.kind == "dense":
-            tensor.storage.content = "scrambled"
-            tensor.storage.sites.add(site)
-            tensor.storage.written_at = machine.clock
+
+
+def _lands_right(machine: Machine, tensor: Tensor, binding: Binding, fed: list[Placeholder]) -> bool:
+    """Whether a dense write puts every element of this tensor where it belongs."""
+    if binding.array and machine.ask(tensor.cell, _fits_array(binding)):
+        return True
+    return _same_dense_order(machine, tensor, fed)
 
 
 def _fits_array(binding: Binding) -> frozenset[str]:
@@ -227,11 +216,7 @@ def _same_dense_order(machine: Machine, tensor: Tensor, fed: list[Placeholder]) 
         other = placeholder.tensor
         if other is None or constructor is None or _flags(machine, constructor, placeholder.flags)[0]:
             return False
-        same = (
-            other.cell is tensor.cell
-            or tensor.cell.follows is other.cell
-            or other.cell.follows is tensor.cell
-        )
+        same = other.cell is tensor.cell or tensor.cell.follows is other.cell or other.cell.follows is tensor.cell
         both_last = other.cell.possible() == tensor.cell.possible() == frozenset("L")
         if not same and not both_last:
             return False

@@ -48,12 +48,12 @@ LIKE = {
 SAME_VIEWS = frozenset(
     ("view", "view_as", "squeeze", "unsqueeze", "alias", "detach", "flatten", "unflatten", "reshape", "reshape_as",
      "_reshape_alias", "variable_data", "tensor_data", "data", "view_symint", "_unsafe_view", "resolve_conj",
-     "resolve_neg", "squeeze_multiple")
+     "resolve_neg", "conj", "view_as_real", "view_as_complex", "squeeze_multiple")
 )  # fmt: skip
 OTHER_VIEWS = frozenset(
     ("permute", "transpose", "t", "mT", "mH", "select", "slice", "narrow", "expand", "expand_as", "as_strided",
      "diagonal", "movedim", "moveaxis", "swapaxes", "swapdims", "unfold", "T", "numpy_T", "adjoint", "broadcast_to",
-     "view_as_real", "view_as_complex", "_conj", "select_symint", "slice_symint", "as_strided_symint")
+     "_conj", "select_symint", "slice_symint", "as_strided_symint")
 )  # fmt: skip
 CHECKS = re.compile(r"TORCH_CHECK|TORCH_INTERNAL_ASSERT|^assert$|^NSAssert|^AT_ASSERT|^NSCAssert")
 _FORMATS = {
@@ -81,11 +81,7 @@ def memory_format(machine: Machine, values: list[Any]) -> str | None:
         if not isinstance(value, Symbol):
             continue
         key = value.key
-        if (
-            key[0] == "constant"
-            and key[2] in _FORMATS
-            and (key[1] in ("MemoryFormat", "") or "FORMAT" in key[2])
-        ):
+        if key[0] == "constant" and key[2] in _FORMATS and (key[1] in ("MemoryFormat", "") or "FORMAT" in key[2]):
             return _FORMATS[key[2]]
         if key[0] == "suggest":
             return "channels_last" if machine.ask(value.tensors[0].cell, CHANNELS_LAST) else "contiguous"
@@ -133,11 +129,7 @@ def allocate_like(machine: Machine, name: str, values: list[Any], position: int)
     elif form == "channels_last":
         tensor.cell = Cell(CHANNELS_LAST)
     tensor.source = tensor.shaped_after = source
-    typed = [
-        v
-        for v in values[1:]
-        if isinstance(v, Symbol) and v.key[0] in ("options", "scalar_type") and v.tensors
-    ]
+    typed = [v for v in values[1:] if isinstance(v, Symbol) and v.key[0] in ("options", "scalar_type") and v.tensors]
     tensor.typed_after = typed[0].tensors[0] if typed else source
     return tensor
 
@@ -211,9 +203,7 @@ def call_method(machine: Machine, owner: Any, name: str, expression: s.Call) -> 
         if name == "equals" and values:
             return Test("unknown", ("equals", owner.key, key_of(values[0])))
     keys = tuple(key_of(v) for v in values)
-    return Symbol(
-        ("method", key_of(owner), name, keys), tuple(t for v in (owner, *values) for t in _tensors(v))
-    )
+    return Symbol(("method", key_of(owner), name, keys), tuple(t for v in (owner, *values) for t in _tensors(v)))
 
 
 def _tensors(value: Any) -> tuple[Tensor, ...]:
@@ -260,9 +250,7 @@ def _iterator_method(owner: Iterator, name: str, values: list[Any]) -> Any:
         return Symbol(("numel", id(owner)))
     if name == "is_contiguous":
         return Test("and", tuple(layout_is(t, CONTIGUOUS) for t in (both[0], both[-1]))) if both else UNKNOWN
-    return Symbol(
-        ("iterator", id(owner), name, tuple(v if isinstance(v, (int, str)) else id(v) for v in values))
-    )
+    return Symbol(("iterator", id(owner), name, tuple(v if isinstance(v, (int, str)) else id(v) for v in values)))
 
 
 def _tensor_method(machine: Machine, owner: Tensor, name: str, expression: s.Call) -> Any:
@@ -289,9 +277,9 @@ def _tensor_method(machine: Machine, owner: Tensor, name: str, expression: s.Cal
 
 def _is_contiguous(machine: Machine, owner: Tensor, values: list[Any], _: s.Call) -> Any:
     for value in values:
-        if isinstance(value, Symbol) and value.key[0] == "suggest" and value.tensors:
-            if value.tensors[0].cell is owner.cell:
-                return layout_is(owner, CONTIGUOUS | CHANNELS_LAST)
+        suggested = value.tensors[:1] if isinstance(value, Symbol) and value.key[0] == "suggest" else ()
+        if suggested and suggested[0].cell is owner.cell:
+            return layout_is(owner, CONTIGUOUS | CHANNELS_LAST)
         form = memory_format(machine, [value])
         if form == "channels_last":
             return layout_is(owner, CHANNELS_LAST)
@@ -384,9 +372,7 @@ def _resize(machine: Machine, owner: Tensor, values: list[Any], expression: s.Ca
     if values and isinstance(values[0], Dictionary) and owner.cell.follows is None:
         rank = len(values[0].items)
         if rank == 0:
-            owner.cell.atoms = owner.cell.atoms & CONTIGUOUS or frozenset(
-                "C"
-            )  # resize_({}): 0-dim from here on
+            owner.cell.atoms = owner.cell.atoms & CONTIGUOUS or frozenset("C")  # resize_({}): 0-dim from here on
         elif rank not in (4, 5):
             owner.cell.atoms = owner.cell.atoms - CHANNELS_LAST or frozenset("C")
         owner.cell.rank = rank
@@ -620,11 +606,7 @@ def _check(machine: Machine, expression: s.Call) -> Any:
 
 def _macos(expression: s.Call, name: str) -> Any:
     for argument in expression.arguments:
-        text = (
-            getattr(argument, "name", "")
-            or str(getattr(argument, "value", ""))
-            or getattr(argument, "text", "")
-        )
+        text = getattr(argument, "name", "") or str(getattr(argument, "value", "")) or getattr(argument, "text", "")
         if found := _VERSION.search(text.replace("_", " ")):
             return Test("macos", (int(found.group()),))
     if found := _VERSION.search(name.replace("_", " ")):

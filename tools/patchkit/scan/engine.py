@@ -7,6 +7,7 @@ gathered over all kernels that run it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -100,9 +101,11 @@ class Engine:
             for function in functions:
                 if b"Placeholder" not in function.text or function.scope:
                     continue
-                kept = placeholders(
-                    function, self.machine.sliced(function)
-                )  # a slice keeps result Placeholders only
+                try:
+                    kept = placeholders(function, self.machine.sliced(function))  # only those of results
+                except RecursionError:
+                    self.gave_up[function.name] = "the kernel is nested too deeply to follow"
+                    continue
                 places = {(function.file, self.sources.place(function, p.start)) for p in kept}
                 if not places <= self.built:
                     yield Entry(function, f"{function.name} itself", "leftover", None, ())
@@ -169,6 +172,11 @@ class Engine:
         except RecursionError:
             self.gave_up[entry.function.name] = "the kernel is nested too deeply to follow"
             return
+        except Exception as error:  # one odd kernel must not hide the others; it is reported as undecided
+            if os.environ.get("PATCHKIT_TRACEBACK"):
+                raise
+            self.gave_up[entry.function.name] = f"the scanner failed on this kernel ({type(error).__name__})"
+            return
         self.paths += len(paths)
         for path in paths:
             self._judge(entry, path)
@@ -195,11 +203,7 @@ class Engine:
         layouts = {o.argument.position: o for o in entry.outputs if o.argument.position is not None}
         self_tensor: Tensor | None = None
         for place, parameter in enumerate(entry.function.parameters):
-            role = (
-                entry.use.parameters[place].role
-                if entry.use and place < len(entry.use.parameters)
-                else "input"
-            )
+            role = entry.use.parameters[place].role if entry.use and place < len(entry.use.parameters) else "input"
             layout = layouts.get(place)
             kind = parameter.type
             slot = Slot(Symbol(("parameter", parameter.name)), "caller")
@@ -237,9 +241,7 @@ class Engine:
                 output = machine.tensor("iter.output()", "output", atoms, "stale", is_view=viewed)
                 output.made_in = "wrapper" if layout is not None and layout.argument.owner == "fresh" else ""
                 path.outputs.append(output)
-                slot.value = Iterator(
-                    [output], [machine.tensor(f"iter.input({i})", "input") for i in range(3)]
-                )
+                slot.value = Iterator([output], [machine.tensor(f"iter.input({i})", "input") for i in range(3)])
             arguments.append(slot)
         if entry.kind == "inplace" and self_tensor is not None and entry.use is not None and layouts:
             self_tensor.storage.content = "stale"
@@ -278,9 +280,7 @@ class Engine:
                 )
             verdict = self._verdict(entry, path, event, returned)
             if verdict is None:
-                site.unknown = (
-                    site.unknown or placeholder.unknown or "the memory behind this result is not followed"
-                )
+                site.unknown = site.unknown or placeholder.unknown or "the memory behind this result is not followed"
             else:
                 site.verdicts.setdefault(entry.overload, set()).add(verdict)
 
@@ -336,9 +336,7 @@ class Engine:
             return say("ok", "fresh")
         if base.used_at > event.order:
             return say("ok", "fresh")
-        waiting = [
-            o for o in path.outputs if o.storage.content in ("stale", "raw") and o.defined is not False
-        ]
+        waiting = [o for o in path.outputs if o.storage.content in ("stale", "raw") and o.defined is not False]
         if not waiting:
             return say("ok", "unread")
         wanted = _stands_for(tensor, waiting)
@@ -373,18 +371,11 @@ def _flatten(value: Any) -> list[Tensor]:
 
 
 def _is_tensor(kind: str) -> bool:
-    return (
-        "Tensor" in kind
-        and "TensorIterator" not in kind
-        and "TensorOptions" not in kind
-        and not _is_list(kind)
-    )
+    return "Tensor" in kind and "TensorIterator" not in kind and "TensorOptions" not in kind and not _is_list(kind)
 
 
 def _is_list(kind: str) -> bool:
-    return any(
-        w in kind for w in ("TensorList", "ArrayRef<Tensor>", "ITensorListRef", "vector<Tensor>", "List<")
-    )
+    return any(w in kind for w in ("TensorList", "ArrayRef<Tensor>", "ITensorListRef", "vector<Tensor>", "List<"))
 
 
 def _viewed(layout: OutputLayout) -> bool | None:
@@ -404,7 +395,7 @@ def _atoms(layout: OutputLayout, kind: str) -> frozenset[str]:
             atoms |= frozenset("T")
     elif layout.proxied:
         atoms = frozenset("TG") if "explicit" in layout.layouts else CONTIGUOUS
-    if layout.scalar or layout.ranks == {0}:
+    if layout.scalar or layout.ranks == frozenset((0,)):
         atoms &= CONTIGUOUS
     elif layout.ranks and not layout.ranks & {4, 5}:
         atoms -= frozenset("L")  # channels_last is for four and five dimensions only
@@ -414,9 +405,7 @@ def _atoms(layout: OutputLayout, kind: str) -> frozenset[str]:
 def _fitting(candidates: list[s.Function], use: OverloadUse, structured: bool) -> s.Function | None:
     """The C++ function that a dispatch entry means among those of its name."""
     fitting = [
-        f
-        for f in candidates
-        if f.structured == structured and len(f.parameters) == len(use.parameters) and not f.scope
+        f for f in candidates if f.structured == structured and len(f.parameters) == len(use.parameters) and not f.scope
     ]
     if len(fitting) > 1:
         scored = sorted(fitting, key=lambda f: -_similar(f, use))

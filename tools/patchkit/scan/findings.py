@@ -78,8 +78,42 @@ class Undecided:
 
 
 @dataclass(frozen=True)
+class SetAside:
+    """A finding that the user's settings keep out of ``findings``.
+
+    Args:
+        finding: the finding as the scan made it.
+        because: ``suppressed``, ``baseline``, ``rule``, ``op``, ``macos``, ``path`` or ``diff``.
+        detail: the reason that a suppression gives; empty for the others.
+    """
+
+    finding: Finding
+    because: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something about the settings of a scan that its user should look at, such as an unused suppression.
+
+    Args:
+        file: path relative to the tree's root, or of a file of settings; empty where there is none.
+        line: 1-based; 0 where the notice is about no line.
+        text: one sentence.
+    """
+
+    file: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
 class ScanReport:
-    """All that one scan saw; every graph result of the tree is in exactly one of the three lists."""
+    """All that one scan saw.
+
+    Every graph result of the tree is in exactly one of findings, cleared, undecided and (once settings are applied)
+    ``set_aside``.
+    """
 
     torch_version: str
     root: str
@@ -89,3 +123,5 @@ class ScanReport:
     findings: tuple[Finding, ...]
     cleared: tuple[Cleared, ...]
     undecided: tuple[Undecided, ...]
+    set_aside: tuple[SetAside, ...] = ()
+    notices: tuple[Notice, ...] = ()

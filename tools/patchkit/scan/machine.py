@@ -39,24 +39,24 @@ MAX_DEPTH = 14
 MAX_STEPS = 20_000
 
 
-class PathEnd(Exception):
+class PathEnd(Exception):  # noqa: N818
     """The path ends in an exception or a failed check: nothing is returned to the caller."""
 
 
-class TooManyPaths(Exception):
+class TooManyPaths(Exception):  # noqa: N818
     """The kernel has more paths than the machine follows."""
 
 
-class _Return(Exception):
+class _Return(Exception):  # noqa: N818
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
-class _Break(Exception):
+class _Break(Exception):  # noqa: N818
     pass
 
 
-class _Continue(Exception):
+class _Continue(Exception):  # noqa: N818
     pass
 
 
@@ -207,16 +207,12 @@ class Machine:
 
     # -- memory ------------------------------------------------------------------------------------
 
-    def tensor(
-        self, name: str, role: str, atoms: frozenset[str] = ALL, content: str = "data", **known: Any
-    ) -> Tensor:
+    def tensor(self, name: str, role: str, atoms: frozenset[str] = ALL, content: str = "data", **known: Any) -> Tensor:
         """Make a tensor with a storage of its own."""
         self.tensors += 1
         return Tensor(Cell(atoms), Storage(content), role, name, self.tensors, **known)
 
-    def fresh(
-        self, name: str, atoms: frozenset[str] = frozenset("C"), content: str = "raw", **known: Any
-    ) -> Tensor:
+    def fresh(self, name: str, atoms: frozenset[str] = frozenset("C"), content: str = "raw", **known: Any) -> Tensor:
         """Make a tensor that the kernel allocated."""
         known.setdefault("is_view", False)
         known.setdefault("made_in", self.function.name)
@@ -284,9 +280,7 @@ class Machine:
             return False
         cell.rank = rank
         if cell.follows is None:
-            kept = (
-                cell.atoms & CONTIGUOUS if rank == 0 else cell.atoms if rank in (4, 5) else cell.atoms - {"L"}
-            )
+            kept = cell.atoms & CONTIGUOUS if rank == 0 else cell.atoms if rank in (4, 5) else cell.atoms - {"L"}
             if not kept:
                 raise PathEnd
             cell.atoms = kept
@@ -368,9 +362,7 @@ class Machine:
         """String literals that some function of the tree compares with."""
         if self._compared is None:
             texts = (f.source for f in self.sources.files.values())
-            self._compared = frozenset(
-                m.decode() for t in texts for pair in _COMPARED.findall(t) for m in pair if m
-            )
+            self._compared = frozenset(m.decode() for t in texts for pair in _COMPARED.findall(t) for m in pair if m)
         return self._compared
 
     def acts(self, name: str) -> bool:
@@ -393,9 +385,7 @@ class Machine:
         scope: dict[str, Slot] = {}
         for place, parameter in enumerate(closure.code.parameters):
             given = arguments[place] if place < len(arguments) else UNKNOWN
-            scope[parameter.name] = (
-                given if isinstance(given, Slot) and "&" in parameter.type else Slot(_plain(given))
-            )
+            scope[parameter.name] = given if isinstance(given, Slot) and "&" in parameter.type else Slot(_plain(given))
         frame = Frame(self.frames[-1].function, [*closure.scopes, scope])
         self.frames.append(frame)
         try:
@@ -455,13 +445,7 @@ class Machine:
             return self.tensor("Tensor()", "fresh", frozenset("C"), "raw", defined=False)
         if base.endswith("Placeholder"):
             return Placeholder(None, None)
-        if (
-            "vector" in base
-            or "array" in base
-            or "List" in base
-            or "SmallVector" in base
-            or "Dictionary" in base
-        ):
+        if "vector" in base or "array" in base or "List" in base or "SmallVector" in base or "Dictionary" in base:
             return Dictionary()
         if "optional" in base:
             return None
@@ -643,9 +627,7 @@ class Machine:
             if slot is not None and isinstance(slot.value, Closure):
                 return self.apply(slot.value, [self.argument(a) for a in expression.arguments])
             if callee.name == "Placeholder":
-                return self.construct_placeholder(
-                    self, expression.arguments, expression.start, expression.end
-                )
+                return self.construct_placeholder(self, expression.arguments, expression.start, expression.end)
             known = self.calls.get(callee.name)
             if known is not None:
                 return known(self, expression)
@@ -689,9 +671,7 @@ class Machine:
             and not self.active(f)
         ]
         if not fitting:  # default arguments stand in the header's declaration, not in the definition
-            fitting = [
-                f for f in candidates if not f.scope and count < len(f.parameters) and not self.active(f)
-            ]
+            fitting = [f for f in candidates if not f.scope and count < len(f.parameters) and not self.active(f)]
         if len(fitting) > 1:
             here = self.frames[-1].function.file
             fitting = [f for f in fitting if f.file == here] or fitting
@@ -789,9 +769,7 @@ class Machine:
             if operator in ("==", "!="):
                 return (a == b) == (operator == "==")
             if isinstance(left, int) and isinstance(right, int):
-                return {"<": left < right, ">": left > right, "<=": left <= right, ">=": left >= right}[
-                    operator
-                ]
+                return {"<": left < right, ">": left > right, "<=": left <= right, ">=": left >= right}[operator]
         from patchkit.scan import aten
 
         special = aten.compare(self, operator, left, right)
@@ -856,12 +834,7 @@ class Machine:
                 this.fields[target.name] = Slot(value)
             return
         old = slot.value
-        if (
-            isinstance(old, Tensor)
-            and old.role == "output"
-            and value is not old
-            and isinstance(value, Tensor)
-        ):
+        if isinstance(old, Tensor) and old.role == "output" and value is not old and isinstance(value, Tensor):
             self._rebind(slot, old, value, position)
         slot.value = value
 
@@ -942,11 +915,7 @@ def _plain(value: Any) -> Any:
 
 
 def _constant(value: Any) -> bool:
-    return (
-        value is None
-        or isinstance(value, (str, int))
-        or (isinstance(value, Symbol) and value.key[0] == "constant")
-    )
+    return value is None or isinstance(value, (str, int)) or (isinstance(value, Symbol) and value.key[0] == "constant")
 
 
 def _tensors(value: Any) -> tuple[Tensor, ...]:

@@ -83,9 +83,7 @@ _TOKEN = re.compile(
 
 _TRAILING_COMMA = re.compile(rb",(?:\s|//[^\n]*\n)*\Z")
 _DEFINE = re.compile(rb"[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)(?:\(([^()]*)\))?")
-_QUALIFIERS = frozenset(
-    (b"__block", b"__weak", b"__strong", b"__unsafe_unretained", b"__bridge", b"__autoreleasing")
-)
+_QUALIFIERS = frozenset((b"__block", b"__weak", b"__strong", b"__unsafe_unretained", b"__bridge", b"__autoreleasing"))
 _BRACKETLESS = re.compile(rb"[^\[\]{};]*")
 # `receiver selector` or `receiver selector:` inside a bracket: two words side by side
 _MESSAGE = re.compile(rb"\s*[\w:.()<>*,&\s-]*?[\w)>]\s+[A-Za-z_]\w*\s*(?::(?!:)|\Z)")
@@ -96,9 +94,7 @@ _KEYWORD_PART = re.compile(rb"[A-Za-z_]\w*\s*\Z")
 _LAST_WORD = re.compile(rb"[A-Za-z_]\w*\s*\Z")
 _BLOCK_HEAD = re.compile(rb"\^[\s\w:*<>,&]*(?:\([^{};]*\))?\s*\{")
 _WORD_BEFORE = re.compile(rb"[A-Za-z_]\w*\Z")
-_OPERAND_KEYWORDS = frozenset(
-    (b"return", b"case", b"else", b"in", b"do", b"throw", b"co_return", b"delete", b"goto")
-)
+_OPERAND_KEYWORDS = frozenset((b"return", b"case", b"else", b"in", b"do", b"throw", b"co_return", b"delete", b"goto"))
 _SPACES = re.compile(rb"[^\n\r]")
 _STRUCTURED = b"TORCH_IMPL_FUNC"
 
@@ -259,9 +255,7 @@ class _Masker:
 
     def _close(self, token: bytes, start: int) -> None:
         stack = self.stack
-        wanted = {b")": ("paren",), b"}": ("brace", "dictionary"), b"]": ("message", "subscript", "array")}[
-            token
-        ]
+        wanted = {b")": ("paren",), b"}": ("brace", "dictionary"), b"]": ("message", "subscript", "array")}[token]
         if not stack or stack[-1].kind not in wanted:
             if token == b"}":  # leave broken brackets behind at the end of a block
                 while stack and stack[-1].kind not in ("brace", "dictionary"):
@@ -306,18 +300,15 @@ class _Masker:
             self.buffer[start] = 0x2A  # a block type: pointer to function
             return position
         head = _BLOCK_HEAD.match(source, start, start + 2000)
-        if head is None or before[-1:].isalnum() or before[-1:] in (b")", b"]", b"_"):
-            if (
-                head is None
-                or not (word := _WORD_BEFORE.search(before))
-                or word.group() not in _OPERAND_KEYWORDS
-            ):
-                return position
+        if (head is None or before[-1:].isalnum() or before[-1:] in (b")", b"]", b"_")) and (
+            head is None or not (word := _WORD_BEFORE.search(before)) or word.group() not in _OPERAND_KEYWORDS
+        ):
+            return position
         brace = head.end() - 1
         if brace - start >= 2:
             _blank(self.buffer, start, brace)
             self.buffer[start : start + 2] = b"[]"
-        elif self.buffer[start - 1 : start] in (b" ", b"\t"):
+        elif bytes(self.buffer[start - 1 : start]) in (b" ", b"\t"):
             self.buffer[start - 1 : start + 1] = b"[]"
         else:
             return position
@@ -347,9 +338,7 @@ class _Masker:
         if self._starts_line(start):
             end = _matching_paren(source, position - 1)
             if end > 0 and not _continues(source, end):
-                self.macros.append(
-                    MacroCall(name.decode(), split_arguments(source[position : end - 1]), start, end)
-                )
+                self.macros.append(MacroCall(name.decode(), split_arguments(source[position : end - 1]), start, end))
                 _blank(self.buffer, start, end)
                 self.buffer[start] = 0x3B
                 return end
@@ -360,12 +349,8 @@ class _Masker:
         define = _DEFINE.match(self.source, start, position)
         if define:
             parameters = define.group(2)
-            names = (
-                tuple(p.strip().decode() for p in parameters.split(b",")) if parameters is not None else ()
-            )
-            self.macros_defined.append(
-                MacroDefinition(define.group(1).decode(), names, define.end(), position)
-            )
+            names = tuple(p.strip().decode() for p in parameters.split(b",")) if parameters is not None else ()
+            self.macros_defined.append(MacroDefinition(define.group(1).decode(), names, define.end(), position))
         _blank(self.buffer, start, position)
 
     def _starts_line(self, start: int) -> bool:
@@ -394,8 +379,7 @@ class _Masker:
         elif token == b"@finally":
             _blank(buffer, start, position)
         elif (
-            token in (b"@available", b"@selector", b"@encode", b"@protocol")
-            and source[position : position + 1] == b"("
+            token in (b"@available", b"@selector", b"@encode", b"@protocol") and source[position : position + 1] == b"("
         ):
             buffer[start] = 0x5F
             end = _matching_paren(source, position)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from patchkit.scan.engine import Engine, Site, Verdict
 from patchkit.scan.findings import Cleared, Finding, TraceStep, Undecided
 from patchkit.scan.layout import reported
+from patchkit.scan.syntax import Function
 from patchkit.scan.walk import miscounted
 
 RULES = {
@@ -31,12 +32,17 @@ def findings_of(engine: Engine) -> tuple[list[Finding], list[Cleared], list[Unde
     for site in sorted(engine.sites.values(), key=lambda x: (x.file, x.start)):
         line, _ = engine.sources.position(site.file, site.start)
         bad = [v for vs in site.verdicts.values() for v in vs if v.effect != "ok"]
-        if bad:
+        if site.verdicts and all(engine.ways[name].kind == "leftover" for name in site.verdicts):
+            if engine.gave_up:
+                why = "the kernels that lead here could not all be followed"
+                undecided.append(Undecided(site.file, line, site.function, site.text, why))
+            else:
+                why = "no overload that MPS tensors reach runs this function"
+                cleared.append(Cleared(site.file, line, site.function, site.text, "unreachable", why))
+        elif bad:
             findings.append(_finding(engine, site, bad))
         elif site.unknown or not site.verdicts:
-            undecided.append(
-                Undecided(site.file, line, site.function, site.text, site.unknown or "no path runs it")
-            )
+            undecided.append(Undecided(site.file, line, site.function, site.text, site.unknown or "no path runs it"))
         else:
             reason, detail = _reason(engine, site)
             cleared.append(Cleared(site.file, line, site.function, site.text, reason, detail))
@@ -157,7 +163,7 @@ def _message(site: Site, verdict: Verdict, layouts: tuple[str, ...]) -> str:
             f"`{site.text}`: in the wrong places when that is {kinds}"
         )
     if verdict.effect == "restrided":
-        return f"`{verdict.output}` is given other strides: a caller's tensor that is {kinds} is no longer laid out as it was"
+        return f"`{verdict.output}` is given other strides: a caller's {kinds} tensor is no longer laid out as it was"
     return f"`{verdict.output}` is pointed at another tensor; the caller's tensor never gets the result"
 
 
@@ -169,24 +175,18 @@ def _trace(engine: Engine, site: Site, verdict: Verdict, hit: list[str]) -> tupl
     steps.append(TraceStep(line, f"{entry.label} enters here", entry.function.file))
     holder = next((f for f in engine.sources.functions.get(site.function, []) if f.file == site.file), None)
     if holder is not None and holder is not entry.function:
-        steps.append(
-            TraceStep(position(site.file, holder.start)[0], f"which calls {site.function}", site.file)
-        )
+        steps.append(TraceStep(position(site.file, holder.start)[0], f"which calls {site.function}", site.file))
     line = position(site.file, site.start)[0]
     if verdict.effect == "misplaced":
         steps.append(
-            TraceStep(
-                line, f"`{site.text}` is bound without gathering: its buffer, from the start", site.file
-            )
+            TraceStep(line, f"`{site.text}` is bound without gathering: its buffer, from the start", site.file)
         )
     elif verdict.reason == "gathered":
         steps.append(TraceStep(line, f"the Placeholder makes a contiguous copy of `{site.text}`", site.file))
     else:
         steps.append(TraceStep(line, f"the graph's result goes to `{site.text}`", site.file))
     if verdict.run >= 0 and verdict.run_file:
-        steps.append(
-            TraceStep(position(verdict.run_file, verdict.run)[0], "the graph runs", verdict.run_file)
-        )
+        steps.append(TraceStep(position(verdict.run_file, verdict.run)[0], "the graph runs", verdict.run_file))
     if holder is not None and verdict.effect == "lost":
         end = position(site.file, holder.end - 1)[0]
         target = site.text if verdict.reason == "gathered" else verdict.output
@@ -204,8 +204,6 @@ def _reason(engine: Engine, site: Site) -> tuple[str, str]:
     verdicts = [v for vs in site.verdicts.values() for v in vs]
     reasons = Counter(v.reason for v in verdicts)
     ways = [engine.ways[name] for name in site.verdicts]
-    if all(w.use is None and not w.names for w in ways):
-        return "unreachable", "no overload that MPS tensors reach runs this function"
     if "copy_back" in reasons:
         return "copy_back", _REASONS[0][1]
     if any(layout.proxied for w in ways for layout in w.outputs):
@@ -247,6 +245,13 @@ def unreadable(engine: Engine) -> list[Undecided]:
                 out.append(Undecided(function.file, line, function.name, "", why))
             elif function.name in engine.gave_up:
                 out.append(Undecided(function.file, line, function.name, "", engine.gave_up[function.name]))
-            elif why := miscounted(function):
+            elif why := _miscounted(function):
                 out.append(Undecided(function.file, line, function.name, "", why))
     return out
+
+
+def _miscounted(function: Function) -> str:
+    try:
+        return miscounted(function)
+    except RecursionError:
+        return "the function is nested too deeply to read"

@@ -18,18 +18,16 @@ from patchkit.scan import syntax as s
 #: Methods whose answer narrows a layout; a check on one of them is kept.
 _LAYOUT_WORDS = re.compile(
     r"is_contiguous|storage_offset|\bdim\b|ndimension|suggest_memory_format|needsGather|is_view|strides?\b"
-    r"|is_non_overlapping|is_same|is_alias|defined|has_value|VER_1[5-9]|VER_[2-9][0-9]|macos_1[5-9]"
+    r"|is_non_overlapping|is_same|is_alias|defined|has_value|(?i:macos)_(?:VER_)?(?:1[5-9]|[2-9][0-9])"
 )
 _CHECKS = re.compile(
     r"TORCH_CHECK|TORCH_INTERNAL_ASSERT|^assert$|^NSAssert|^AT_ASSERT|CheckedFrom|^checkAllSame|^checkDim"
 )
-_TENSOR_RESULT = re.compile(
-    r"Tensor|tuple|pair|auto|bool|NDArray|MTLBuffer|MemoryFormat|Placeholder|NSDictionary|int"
-)
+_TENSOR_RESULT = re.compile(r"Tensor|tuple|pair|auto|bool|NDArray|MTLBuffer|MemoryFormat|Placeholder|NSDictionary|int")
 #: Types of variables that say nothing about a tensor; a condition on one stays an unknown.
 _DULL_TYPE = re.compile(
     r"CachedGraph|Stream|string|Shape|MPSScalar|NSArray|NSNumber|NSMutableArray|IntArrayRef|SmallVector<int|vector<int"
-    r"|vector<NSNumber|^(?:const |constexpr |static )*(?:unsigned |u?int(?:8|16|32|64)?(?:_t)?|NSInteger|NSUInteger|size_t"
+    r"|vector<NSNumber|^(?:const |constexpr |static )*(?:unsigned |u?int(?:8|16|32|64)?(?:_t)?|NSU?Integer|size_t"
     r"|float|double|long|DimVector|MPSDataType|ScalarType|c10::ScalarType|dispatch_queue_t)\b"
 )
 _DULL_CALLEE = re.compile(
@@ -134,9 +132,7 @@ class Slicer:
                 return None
             if statement.over is not None:
                 self._need(statement.over)
-            return s.Loop(
-                statement.start, statement.end, [], statement.variable, statement.over, body, statement.names
-            )
+            return s.Loop(statement.start, statement.end, [], statement.variable, statement.over, body, statement.names)
         if isinstance(statement, s.Switch):
             cases = [(labels, self._block(body, returns)) for labels, body in statement.cases]
             if not any(_acts(body) for _, body in cases):
@@ -187,11 +183,7 @@ class Slicer:
                 self.needed |= _root(value.target)
                 return statement
             return None
-        if (
-            isinstance(value, s.Call)
-            and isinstance(value.callee, s.Name)
-            and _CHECKS.search(value.callee.name)
-        ):
+        if isinstance(value, s.Call) and isinstance(value.callee, s.Name) and _CHECKS.search(value.callee.name):
             if value.arguments and self._about_layout(value.arguments[0]):
                 self._need(value.arguments[0])
                 return statement
@@ -237,9 +229,9 @@ class Slicer:
                     return True
                 if isinstance(callee, s.Name) and self.acts(name):
                     return True
-            elif isinstance(expression, s.Message) and "resultsDictionary:" in expression.selector:
-                return True
-            elif isinstance(expression, s.Lambda) and expression.relevant and self._lambda(expression):
+            elif (isinstance(expression, s.Message) and "resultsDictionary:" in expression.selector) or (
+                isinstance(expression, s.Lambda) and expression.relevant and self._lambda(expression)
+            ):
                 return True
         return False
 
@@ -254,11 +246,7 @@ class Slicer:
             if isinstance(callee, s.Member):
                 if callee.name in ("resize_", "resize_as_") and not _resizes_to_something(value):
                     return False
-                mutates = (
-                    callee.name.endswith("_")
-                    or callee.name in _GROWS
-                    or callee.name == "empty_tensor_restride"
-                )
+                mutates = callee.name.endswith("_") or callee.name in _GROWS or callee.name == "empty_tensor_restride"
                 return mutates and bool(names(callee.object) & self.needed)
             if isinstance(callee, s.Name):
                 mutates = callee.name.endswith(("_", "_out", "_outf", "_stub"))

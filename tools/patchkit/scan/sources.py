@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchkit.scan.mask import MacroDefinition, MaskedSource, mask, split_arguments
-from patchkit.scan.syntax import Expr, Function, Lowering, Opaque, Parameter, Stmt
+from patchkit.scan.syntax import Expr, Function, Lowering, Opaque, Stmt
 from patchkit.source.tree import MPS_FOLDER
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def parser() -> Parser:
 
 
 def kernel_files(root: Path) -> Iterator[Path]:
-    """Yield the Objective-C++ and C++ sources and headers under the MPS folder, in name order; links are not followed."""
+    """Yield the sources and headers under the MPS folder in name order; symbolic links are not followed."""
     folder = root / MPS_FOLDER
     for path in sorted(folder.rglob("*")):
         if path.suffix in (".mm", ".h", ".cpp") and path.is_file() and not _through_link(path, folder):
@@ -131,9 +131,7 @@ def _read(path: Path, relative: str, problems: list[Problem]) -> bytes | None:
     try:
         before = path.stat()
         if before.st_size > MAX_BYTES:
-            problems.append(
-                Problem(relative, 1, "", f"the file has {before.st_size} bytes, more than any kernel file")
-            )
+            problems.append(Problem(relative, 1, "", f"the file has {before.st_size} bytes, more than any kernel file"))
             return None
         data = path.read_bytes()
         if len(data) != before.st_size:
@@ -163,9 +161,7 @@ def parse_file(relative: str, data: bytes, cpp: Parser) -> SourceFile:
     return file
 
 
-def _index(
-    file: SourceFile, masked: MaskedSource, text: bytes, cpp: Parser, *, expanded: bool = False
-) -> None:
+def _index(file: SourceFile, masked: MaskedSource, text: bytes, cpp: Parser, *, expanded: bool = False) -> None:
     tree = cpp.parse(masked.text)
     lowering = Lowering(masked, text)
     stack: list[Node] = [tree.root_node]
@@ -197,9 +193,7 @@ def _error(file: SourceFile, node: Node, text: bytes) -> None:
         file.problems.append(Problem(file.path, line, "", "the parser cannot read this part of the file"))
 
 
-def _function(
-    file: SourceFile, node: Node, lowering: Lowering, text: bytes, expanded: bool
-) -> Function | None:
+def _function(file: SourceFile, node: Node, lowering: Lowering, text: bytes, expanded: bool) -> Function | None:
     declarator = node.child_by_field_name("declarator")
     body = node.child_by_field_name("body")
     returns = ""
@@ -274,9 +268,7 @@ def _expand_macros(file: SourceFile, cpp: Parser) -> None:
     if not writers:
         return
     names = b"|".join(re.escape(n.encode()) for n in writers)
-    for match in re.finditer(
-        rb"^[ \t]*(" + names + rb")\s*\(([^;{}]*?)\)[ \t]*;?[ \t]*$", file.source, re.MULTILINE
-    ):
+    for match in re.finditer(rb"^[ \t]*(" + names + rb")\s*\(([^;{}]*?)\)[ \t]*;?[ \t]*$", file.source, re.MULTILINE):
         definition = writers[match.group(1).decode()]
         if definition.start <= match.start() < definition.end:
             continue

@@ -69,7 +69,7 @@ class Message(Expr):
 
 @dataclass(slots=True, eq=False)
 class Collection(Expr):
-    """``@{}`` (kind ``{``), ``@[]`` (kind ``[``) or a braced list (kind ``init``); keys and values alternate in ``@{}``."""
+    """``@{}`` (kind ``{``, keys and values alternate), ``@[]`` (kind ``[``) or a braced list (kind ``init``)."""
 
     kind: str
     items: list[Expr]
@@ -299,9 +299,7 @@ class Lowering:
 
     def source_text(self, node: Node) -> str:
         """The original text of a node, white space collapsed."""
-        return _SPACE.sub(
-            " ", self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-        ).strip()
+        return _SPACE.sub(" ", self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")).strip()
 
     # -- statements --------------------------------------------------------------------------------
 
@@ -360,11 +358,7 @@ class Lowering:
                 if arguments is None:
                     continue
             if names:
-                out.append(
-                    Declare(
-                        node.start_byte, node.end_byte, (base + suffix).strip(), names[0], value, arguments
-                    )
-                )
+                out.append(Declare(node.start_byte, node.end_byte, (base + suffix).strip(), names[0], value, arguments))
         return out
 
     def _vexing(self, declarator: Node) -> list[Expr] | None:
@@ -388,9 +382,7 @@ class Lowering:
             if kind in ("identifier", "field_identifier", "type_identifier"):
                 return [node.text.decode() if node.text else ""], suffix
             if kind == "structured_binding_declarator":
-                return [
-                    c.text.decode() for c in node.named_children if c.type == "identifier" and c.text
-                ], suffix
+                return [c.text.decode() for c in node.named_children if c.type == "identifier" and c.text], suffix
             if kind in ("reference_declarator", "pointer_declarator"):
                 suffix += "&" if kind == "reference_declarator" else "*"
                 inner = [c for c in node.named_children if c.type not in ("type_qualifier", "comment")]
@@ -536,10 +528,7 @@ class Lowering:
 
     def _qualified(self, node: Node) -> Expr:
         text = _SPACE.sub("", node.text.decode() if node.text else "")
-        template = ""
         if "<" in text:
-            opening = text.index("<")
-            template = text[opening:]
             text = re.sub(r"<.*>", "", text)
         scope, _, name = text.rpartition("::")
         return Name(node.start_byte, node.end_byte, name, scope)
@@ -567,11 +556,7 @@ class Lowering:
         arguments = node.child_by_field_name("arguments")
         if function is None or arguments is None:
             return Opaque(node.start_byte, node.end_byte, self.source_text(node))
-        if (
-            function.type == "identifier"
-            and function.text == b"_"
-            and node.start_byte in self.masked.literals
-        ):
+        if function.type == "identifier" and function.text == b"_" and node.start_byte in self.masked.literals:
             kind = self.masked.literals[node.start_byte]
             return Collection(node.start_byte, node.end_byte, kind, self.arguments(arguments))
         if arguments.type == "initializer_list":
@@ -592,9 +577,7 @@ class Lowering:
             lowered = self.arguments(arguments)
             if lowered:
                 return Cast(node.start_byte, node.end_byte, template, lowered[-1])
-        return Call(
-            node.start_byte, node.end_byte, self.expression(function), self.arguments(arguments), template
-        )
+        return Call(node.start_byte, node.end_byte, self.expression(function), self.arguments(arguments), template)
 
     def _template_function(self, node: Node) -> Expr:
         name = node.child_by_field_name("name")
@@ -628,9 +611,7 @@ class Lowering:
         return self.expression(inner)
 
     def _comma(self, node: Node) -> Expr:
-        return Collection(
-            node.start_byte, node.end_byte, "comma", [self.expression(p) for p in _flatten_commas(node)]
-        )
+        return Collection(node.start_byte, node.end_byte, "comma", [self.expression(p) for p in _flatten_commas(node)])
 
     def _conditional(self, node: Node) -> Expr:
         parts = [node.child_by_field_name(f) for f in ("condition", "consequence", "alternative")]
@@ -688,9 +669,7 @@ class Lowering:
         arguments = node.child_by_field_name("arguments")
         name = self.source_text(type_node) if type_node is not None else ""
         callee = Name(node.start_byte, node.end_byte, name.split("<")[0])
-        return Call(
-            node.start_byte, node.end_byte, callee, self.arguments(arguments) if arguments else [], "new"
-        )
+        return Call(node.start_byte, node.end_byte, callee, self.arguments(arguments) if arguments else [], "new")
 
     def _initializer(self, node: Node) -> Expr:
         items = [self.expression(c) for c in node.named_children if c.type != "comment"]
@@ -698,11 +677,7 @@ class Lowering:
 
     def _compound_literal(self, node: Node) -> Expr:
         type_node, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-        items = (
-            [self.expression(c) for c in value.named_children if c.type != "comment"]
-            if value is not None
-            else []
-        )
+        items = [self.expression(c) for c in value.named_children if c.type != "comment"] if value is not None else []
         text = self.source_text(type_node) if type_node is not None else ""
         return Collection(node.start_byte, node.end_byte, "init", items, text)
 
@@ -741,9 +716,7 @@ class Lowering:
             base = self.source_text(type_node) if type_node is not None else text
             const = "const " if re.match(r"const\b", text) else ""
             out.append(
-                Parameter(
-                    name, const + base + suffix, self.expression(default) if default is not None else None
-                )
+                Parameter(name, const + base + suffix, self.expression(default) if default is not None else None)
             )
         return out
 

@@ -19,7 +19,7 @@ _COUNTED = {
 
 
 def walk(node: Any, *, sliced: bool = False) -> Iterator[Any]:
-    """Yield every statement and expression below ``node``, ``node`` included; of lambdas what slicing kept, if asked."""
+    """Yield every statement and expression below ``node``, itself included; of lambdas what slicing kept, if asked."""
     stack = [node]
     while stack:
         current = stack.pop()
@@ -105,11 +105,10 @@ def miscounted(function: s.Function) -> str:
                 seen[f"{node.callee.name}("] += 1
             elif isinstance(node.callee, s.Member) and node.callee.name == "copy_":
                 seen[".copy_("] += not node.callee.arrow
-        elif (isinstance(node, s.Declare) and node.type.endswith("Placeholder")) and (
-            node.arguments is not None or (isinstance(node.value, s.Collection) and node.value.kind == "init")
-        ):
-            seen["Placeholder("] += 1
-        elif isinstance(node, s.Collection) and node.type.endswith("Placeholder"):
+        elif (
+            (isinstance(node, s.Declare) and node.type.endswith("Placeholder"))
+            and (node.arguments is not None or (isinstance(node.value, s.Collection) and node.value.kind == "init"))
+        ) or (isinstance(node, s.Collection) and node.type.endswith("Placeholder")):
             seen["Placeholder("] += 1
     for name, pattern in _COUNTED.items():
         expected = len(pattern.findall(plain))
