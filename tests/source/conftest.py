@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -29,9 +30,20 @@ def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return settings
 
 
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the upstream that every test gets a copy of."""
+    return tmp_path_factory.mktemp("made-once") / "upstream"
+
+
 @pytest.fixture
-def upstream(tmp_path: Path, own_settings: Path) -> Upstream:
-    folder = tmp_path / "upstream"
+def upstream(made_once: Path, tmp_path: Path, own_settings: Path) -> Upstream:
+    if not made_once.exists():
+        make_upstream(made_once)
+    return Upstream(shutil.copytree(made_once, tmp_path / "upstream"))
+
+
+def make_upstream(folder: Path) -> None:
     folder.mkdir()
     shell_git(folder, "init", "--quiet")
     made = Upstream(folder)
@@ -43,7 +55,6 @@ def upstream(tmp_path: Path, own_settings: Path) -> Upstream:
     shell_git(folder, "tag", "-a", "-m", "2.2.1", "v2.2.1")
     shell_git(folder, "tag", "v2.3.0-rc1")
     made.commit({"version.txt": "2.3.0a0\n", KERNEL: "// the kernel of main\n"}, "ahead")
-    return made
 
 
 @pytest.fixture

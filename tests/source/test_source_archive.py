@@ -75,9 +75,7 @@ def test_zstandard_says_what_to_do_where_python_cannot_read_it(tmp_path: Path) -
         resolve(str(tmp_path / "x.tar.zst"))
 
 
-@pytest.mark.skipif(
-    sys.version_info < (3, 14) or not shutil.which("zstd"), reason="needs Python 3.14 and zstd"
-)
+@pytest.mark.skipif(sys.version_info < (3, 14) or not shutil.which("zstd"), reason="needs Python 3.14 and zstd")
 def test_zstandard_gives_the_tree_where_python_can_read_it(folder: Path, tmp_path: Path) -> None:
     subprocess.run(["zstd", "-q", str(pack(folder, tmp_path / f"{TOP}.tar"))], check=True)
     assert resolve(str(tmp_path / f"{TOP}.tar.zst")).version == "2.2.1"
@@ -176,9 +174,7 @@ def test_links_inside_the_tree_are_kept(folder: Path, tmp_path: Path) -> None:
     (folder / "again").symlink_to("docs/version")
     os.link(folder / "version.txt", folder / "version-hard.txt")
     tree = resolve(str(pack(folder, tmp_path / f"{TOP}.tar")), into=tmp_path / "mine")
-    assert {(tree.root / name).read_text() for name in ("docs/version", "again", "version-hard.txt")} == {
-        "2.2.0a0\n"
-    }
+    assert {(tree.root / name).read_text() for name in ("docs/version", "again", "version-hard.txt")} == {"2.2.0a0\n"}
     assert (tree.root / "docs/version").readlink() == Path("../version.txt")
 
 
@@ -260,9 +256,7 @@ def test_an_archive_of_a_release_before_the_mps_backend_says_so(tmp_path: Path) 
         resolve(str(archive_of(tmp_path, members)))
 
 
-def test_an_archive_that_changes_while_it_is_read_is_refused(
-    archive: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_that_changes_while_it_is_read_is_refused(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from patchkit.source import extract
 
     write = extract.Extraction._write

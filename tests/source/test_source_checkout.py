@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,12 +15,11 @@ from source_kit import KERNEL, Upstream, write_tree
 
 from patchkit.cli import run
 from patchkit.cli.tree_options import tree_options
+from patchkit.source import progress
 from patchkit.source.locate import names_a_source
 
 
-def test_only_the_path_is_printed_on_standard_output(
-    upstream: Upstream, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_the_path_is_printed_on_standard_output(upstream: Upstream, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["checkout", "2.2.1", "--remote", upstream.url]) == 0
     out, err = capsys.readouterr()
     assert (Path(out.removesuffix("\n")) / KERNEL).read_text() == "// the kernel of 2.2.1\n"
@@ -38,9 +39,7 @@ def test_quiet_says_nothing_else(upstream: Upstream, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == ""
 
 
-def test_a_repository_s_url_gives_its_default_branch(
-    upstream: Upstream, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_repository_s_url_gives_its_default_branch(upstream: Upstream, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["checkout", upstream.url]) == 0
     assert (Path(capsys.readouterr().out.strip()) / KERNEL).read_text() == "// the kernel of main\n"
 
@@ -117,22 +116,20 @@ def test_a_command_with_tree_options_gets_what_resolve_takes() -> None:
 def test_progress_appears_on_a_terminal_after_a_second_and_not_before(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import sys
-    import time
-
-    from patchkit.source import progress
-
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with progress.Meter() as meter:
         meter.step("short")
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(progress, "_DELAY_SECONDS", 0.05)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    seen, deadline = "", time.monotonic() + 20
     with progress.Meter() as meter:
-        meter.step("long", 1, 2)
-        time.sleep(0.3)
-    assert "long" in capsys.readouterr().err
+        meter.step("a long step", 1, 2)
+        while "a long step" not in seen and time.monotonic() < deadline:
+            time.sleep(0.05)
+            seen += capsys.readouterr().err
+    assert "a long step" in seen
+    assert "50%" in seen
 
 
 def test_there_is_no_progress_where_standard_error_is_not_a_terminal(

@@ -14,8 +14,7 @@ from patchkit.source import resolve
 
 def everything_in(folder: Path) -> dict[str, tuple[int, int]]:
     return {
-        str(path.relative_to(folder)): (path.lstat().st_mtime_ns, path.lstat().st_size)
-        for path in folder.rglob("*")
+        str(path.relative_to(folder)): (path.lstat().st_mtime_ns, path.lstat().st_size) for path in folder.rglob("*")
     }
 
 

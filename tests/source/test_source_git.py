@@ -186,9 +186,7 @@ def test_a_misspelt_branch_suggests_the_nearest(upstream: Upstream) -> None:
         checkout(upstream, "mian")
 
 
-@pytest.mark.parametrize(
-    "version", ["feature-x", "0" * 40, "abcdef1", "-x", "a b", "a..b", "--upload-pack=x"]
-)
+@pytest.mark.parametrize("version", ["feature-x", "0" * 40, "abcdef1", "-x", "a b", "a..b", "--upload-pack=x"])
 def test_what_the_remote_does_not_have_is_unknown(upstream: Upstream, version: str) -> None:
     with pytest.raises(UnknownVersionError) as error:
         checkout(upstream, version)
@@ -201,9 +199,7 @@ def test_a_remote_that_is_no_repository_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("remote", ["nowhere", "", "--upload-pack=touch x", "ext::sh -c true"])
-def test_a_remote_must_be_a_url_or_a_folder(
-    remote: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_remote_must_be_a_url_or_a_folder(remote: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATCHKIT_REMOTE", UNREACHABLE)
     with pytest.raises(SourceError):
@@ -249,9 +245,7 @@ def test_a_password_in_the_url_reaches_the_server_and_no_file(tmp_path: Path) ->
     with http.server.HTTPServer(("127.0.0.1", 0), Locked) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         with pytest.raises(SourceError, match="does not let this user in") as error:
-            resolve(
-                None, version="2.2.1", remote=f"http://me:secret@127.0.0.1:{server.server_port}/pytorch.git"
-            )
+            resolve(None, version="2.2.1", remote=f"http://me:secret@127.0.0.1:{server.server_port}/pytorch.git")
         server.shutdown()
     assert f"Basic {base64.b64encode(b'me:secret').decode()}" in sent
     assert "secret" not in str(error.value)
@@ -319,9 +313,7 @@ def test_full_into_a_folder_has_submodules_that_work_there(
     assert shell_git(tree.root, "submodule", "status", "--recursive").count("\n") == 1
 
 
-def test_a_submodule_that_git_refuses_is_explained(
-    upstream: Upstream, own_settings: Path, tmp_path: Path
-) -> None:
+def test_a_submodule_that_git_refuses_is_explained(upstream: Upstream, own_settings: Path, tmp_path: Path) -> None:
     add_submodule(upstream, tmp_path, own_settings)
     own_settings.write_text(own_settings.read_text().replace("allow = always", "allow = never"))
     own_settings.write_text(own_settings.read_text() + '[protocol "file"]\n\tallow = user\n')

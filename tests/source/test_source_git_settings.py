@@ -63,9 +63,7 @@ def test_no_hook_of_the_user_runs(upstream: Upstream, own_settings: Path, tmp_pa
     assert not (tmp_path / "hook-ran").exists()
 
 
-def test_it_works_inside_a_git_hook(
-    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_works_inside_a_git_hook(upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shell_git(tmp_path, "init", "--quiet", "other")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
@@ -102,9 +100,7 @@ def recording_ssh(tmp_path: Path) -> Path:
 SSH_REMOTE = "ssh://git@example.invalid/pytorch.git"
 
 
-def test_ssh_is_told_not_to_ask(
-    recording_ssh: Path, start_patchkit: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_ssh_is_told_not_to_ask(recording_ssh: Path, start_patchkit: Callable[..., subprocess.Popen[str]]) -> None:
     path = f"{recording_ssh.parent}{os.pathsep}{os.environ['PATH']}"
     assert start_patchkit("checkout", "2.2.1", "--remote", SSH_REMOTE, PATH=path).wait() == 2
     assert "BatchMode=yes" in (recording_ssh.parent / "called").read_text()
@@ -147,9 +143,7 @@ def test_what_git_says_becomes_one_sentence(said: str, sentence: str, tmp_path: 
     assert "\n" not in str(error)
 
 
-def test_a_full_disk_is_noticed_where_git_does_not_say_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_noticed_where_git_does_not_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = "error: unable to write file aten/src/ATen/Context.h"
     assert "is full" not in str(failure(said, 1, tmp_path, "REMOTE"))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 0))  # type: ignore[attr-defined]

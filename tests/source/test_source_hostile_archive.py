@@ -127,9 +127,7 @@ def test_control_characters_in_a_name_do_not_reach_the_terminal(tmp_path: Path) 
 
 
 def test_a_repository_inside_an_archive_is_left_out(tmp_path: Path) -> None:
-    place = tar_with(
-        tmp_path / "x.tar.gz", file("top/.git/config", "[core]\n"), file("top/third/.GIT", "gitdir: /x")
-    )
+    place = tar_with(tmp_path / "x.tar.gz", file("top/.git/config", "[core]\n"), file("top/third/.GIT", "gitdir: /x"))
     tree = resolve(str(place), into=tmp_path / "mine")
     assert not [path for path in tree.root.rglob("*") if path.name.lower() == ".git"]
 

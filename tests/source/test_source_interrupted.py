@@ -20,13 +20,23 @@ from patchkit.source import resolve
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
-def wait_for(path: Path) -> None:
-    """Wait up to 20 seconds for a file to appear."""
+def wait_for(path: Path) -> str:
+    """Wait up to 20 seconds for a file to hold a line, and return it."""
     for _ in range(400):
-        if path.exists():
-            return
+        if path.exists() and (text := path.read_text()).endswith("\n"):
+            return text
         time.sleep(0.05)
     raise AssertionError(f"{path} did not appear")
+
+
+def has_ended(pid: int) -> bool:
+    """Wait up to 5 seconds for a process that is not ours to end."""
+    for _ in range(100):
+        listed = subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True)
+        if listed.stdout.strip() in ("", "Z"):
+            return True
+        time.sleep(0.05)
+    return False
 
 
 @pytest.fixture
@@ -36,7 +46,7 @@ def stalled(upstream: Upstream, own_settings: Path, tmp_path: Path) -> Path:
     hook = tmp_path / "pack-hook"
     hook.write_text(
         "#!/bin/sh\n"
-        f'if [ -e "{tmp_path}/stall" ]; then "$@" | head -c 300; touch "{marker}"; exec sleep 20; fi\n'
+        f'if [ -e "{tmp_path}/stall" ]; then "$@" | head -c 300; echo $$ > "{marker}"; exec sleep 20; fi\n'
         'exec "$@"\n'
     )
     hook.chmod(0o755)
@@ -70,10 +80,11 @@ def test_ctrl_c_ends_git_too_and_says_so(
     stalled: Path, upstream: Upstream, tmp_path: Path, start_patchkit: Start
 ) -> None:
     process = start_patchkit("checkout", "2.2.1", "--remote", upstream.url, "--into", "mine")
-    wait_for(tmp_path / "stalled")
+    serving = int(wait_for(tmp_path / "stalled"))
     process.send_signal(signal.SIGINT)  # to patchkit alone: it is patchkit that must end git
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (130, "", "patchkit: interrupted.\n")
+    assert has_ended(serving)
     assert not (tmp_path / "mine").exists()
 
 
@@ -107,9 +118,7 @@ def test_an_into_folder_left_by_a_killed_run_is_used_again(
 
 
 def test_runs_at_once_share_one_checkout(upstream: Upstream, start_patchkit: Start) -> None:
-    processes = [
-        start_patchkit("checkout", name, "--remote", upstream.url) for name in ("2.2.1", "2.2.1", "main")
-    ]
+    processes = [start_patchkit("checkout", name, "--remote", upstream.url) for name in ("2.2.1", "2.2.1", "main")]
     ended = [(process.communicate(timeout=60), process.returncode) for process in processes]
     assert [code for _, code in ended] == [0, 0, 0], ended
     roots = [Path(out.strip()) for (out, _), _ in ended]
@@ -131,9 +140,7 @@ def test_a_run_that_waits_for_another_says_so(
     assert second.wait(timeout=30) == 0
 
 
-def test_into_is_as_before_when_the_last_step_is_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_into_is_as_before_when_the_last_step_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rename = Path.rename
 
     def interrupted(self: Path, target: Path) -> Path:
@@ -222,18 +229,14 @@ def test_a_cache_that_is_not_a_folder_is_one_sentence(
     upstream: Upstream, tmp_path: Path, start_patchkit: Start
 ) -> None:
     (tmp_path / "file").write_text("mine\n")
-    process = start_patchkit(
-        "checkout", "2.2.1", "--remote", upstream.url, PATCHKIT_CACHE=str(tmp_path / "file/cache")
-    )
+    process = start_patchkit("checkout", "2.2.1", "--remote", upstream.url, PATCHKIT_CACHE=str(tmp_path / "file/cache"))
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "cannot be written" in err
     assert err.count("\n") == 1
 
 
-def test_without_git_a_version_is_refused_and_an_archive_is_not(
-    tmp_path: Path, start_patchkit: Start
-) -> None:
+def test_without_git_a_version_is_refused_and_an_archive_is_not(tmp_path: Path, start_patchkit: Start) -> None:
     (tmp_path / "empty").mkdir()
     write_tree(tmp_path / "pytorch-v2.2.1")
     subprocess.run(["tar", "-czf", "source.tar.gz", "pytorch-v2.2.1"], cwd=tmp_path, check=True)

@@ -23,9 +23,7 @@ def tree_options(function: _Command) -> _Command:
             metavar="X.Y.Z|REF",
             help="A release such as 2.2.1, or a tag, branch or commit of the remote.",
         ),
-        click.option(
-            "--source", metavar="ARCHIVE|URL", help="A .tar.* or .zip file, a git URL or a local repository."
-        ),
+        click.option("--source", metavar="ARCHIVE|URL", help="A .tar.* or .zip file, a git URL or a local repository."),
         remote_option,
     )
     for option in reversed(options):

@@ -76,9 +76,7 @@ def _fill(
     return facts
 
 
-def _extract(
-    archive: Path, identity: _Identity, folder: Path, bounds: Bounds, meter: Meter, *, full: bool
-) -> str:
+def _extract(archive: Path, identity: _Identity, folder: Path, bounds: Bounds, meter: Meter, *, full: bool) -> str:
     def wanted(path: str) -> bool:
         return full or is_needed(path) or is_needed(path.partition("/")[2])
 

@@ -23,9 +23,7 @@ _COMMIT_DIGITS = 16
 _EVERYTHING = "/*\n"
 
 
-def tree_from_remote(
-    remote: Remote, wanted: str, *, given: str, into: Path | None, full: bool, meter: Meter
-) -> Tree:
+def tree_from_remote(remote: Remote, wanted: str, *, given: str, into: Path | None, full: bool, meter: Meter) -> Tree:
     """Check out ``wanted`` and describe the tree.
 
     Args:

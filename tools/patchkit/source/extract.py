@@ -113,9 +113,7 @@ class Extraction:
                 self._made.add(folder)
 
     def _write(self, member: Member, path: str) -> None:
-        flags = (
-            os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-        )
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         try:
             handle = os.open(self._folder / path, flags, 0o755 if member.executable else 0o644)
         except FileExistsError:
@@ -127,8 +125,7 @@ class Extraction:
                 self._bytes += len(chunk)
                 if self._bytes > self._bounds.total_bytes:
                     raise SourceError(
-                        f"{self._archive} is refused: it unpacks to more than "
-                        f"{self._bounds.total_bytes >> 20} MiB."
+                        f"{self._archive} is refused: it unpacks to more than {self._bounds.total_bytes >> 20} MiB."
                     )
                 out.write(chunk)
         if member.kind == "file" and written != member.size:
@@ -146,9 +143,7 @@ class Extraction:
         try:
             return (self._folder / target).open("rb")
         except FileNotFoundError:
-            raise refused(
-                self._archive, member.name, "is a hard link to a file that scanning does not need"
-            ) from None
+            raise refused(self._archive, member.name, "is a hard link to a file that scanning does not need") from None
 
     def _top_folder(self) -> str:
         """The folder that holds ``aten``, so that a second one beside it (``__MACOSX``) does no harm."""
@@ -169,9 +164,7 @@ class Extraction:
                 continue
             if part == "..":
                 if len(reached) <= floor:
-                    raise refused(
-                        self._archive, path, f"is a link that leaves the tree (to '{shown(target)}')"
-                    )
+                    raise refused(self._archive, path, f"is a link that leaves the tree (to '{shown(target)}')")
                 reached.pop()
                 continue
             reached.append(part)

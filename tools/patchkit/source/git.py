@@ -85,9 +85,7 @@ _NO_REPOSITORY = re.compile(
     r"repository .*not found|does not appear to be a git repository|returned error: 404",
     re.IGNORECASE,
 )
-_DISK_FULL = re.compile(
-    r"no space left on device|disk quota exceeded|file too large|signal 25", re.IGNORECASE
-)
+_DISK_FULL = re.compile(r"no space left on device|disk quota exceeded|file too large|signal 25", re.IGNORECASE)
 _FILE_SIZE_SIGNAL = -25
 
 
@@ -178,13 +176,9 @@ def failure(said: str, code: int, folder: Path, remote: str) -> PatchkitError:
     if _NO_REPOSITORY.search(said):
         return GitError(f"There is no git repository at {remote} ({last}).", said)
     if _NO_ACCESS.search(said):
-        return GitError(
-            f"{remote} does not let this user in ({last}); patchkit never asks for a password.", said
-        )
+        return GitError(f"{remote} does not let this user in ({last}); patchkit never asks for a password.", said)
     if _NO_NETWORK.search(said):
-        return NoNetworkError(
-            f"{remote} cannot be reached ({last}); check the network, or give an archive.", said
-        )
+        return NoNetworkError(f"{remote} cannot be reached ({last}); check the network, or give an archive.", said)
     return GitError(f"git failed on {remote}: {last}.", said)
 
 
@@ -219,9 +213,7 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
-def _listen(
-    process: subprocess.Popen[str], said: list[str], progress: Callable[[str, int, int], None] | None
-) -> None:
+def _listen(process: subprocess.Popen[str], said: list[str], progress: Callable[[str, int, int], None] | None) -> None:
     assert process.stderr is not None
     for line in process.stderr:
         match = _PROGRESS.match(line)
@@ -240,13 +232,10 @@ def _usable_git() -> type[Git]:
     try:
         version = Git().version_info
     except (GitCommandNotFound, PermissionError) as error:
-        raise GitError(
-            "git is not installed or not on PATH; install it, or give an archive or a folder."
-        ) from error
+        raise GitError("git is not installed or not on PATH; install it, or give an archive or a folder.") from error
     if version < _OLDEST:
         raise GitError(
-            f"git {'.'.join(map(str, version))} is too old; partial clones need "
-            f"{'.'.join(map(str, _OLDEST))} or later."
+            f"git {'.'.join(map(str, version))} is too old; partial clones need {'.'.join(map(str, _OLDEST))} or later."
         )
     return Git
 

@@ -43,9 +43,7 @@ def filling(into: Path) -> Iterator[Path]:
 
 def move_up(tree: Path, into: Path) -> None:
     """Rename all that ``tree`` holds into ``into``, or nothing; what marks a tree goes last."""
-    entries = sorted(
-        tree.iterdir(), key=lambda entry: (entry.name in _LAST, entry.name == "aten", entry.name)
-    )
+    entries = sorted(tree.iterdir(), key=lambda entry: (entry.name in _LAST, entry.name == "aten", entry.name))
     try:
         for entry in entries:
             entry.rename(into / entry.name)

@@ -75,26 +75,18 @@ def names_a_source(target: str) -> bool:
 def _check(target: str | None, version: str | None, source: str | None, remote: str | None) -> None:
     given = [name for name in (target, version, source) if name is not None]
     if not given:
-        raise UsageError(
-            "No tree was named; give a folder, an archive, --version X.Y.Z or --source ARCHIVE|URL."
-        )
+        raise UsageError("No tree was named; give a folder, an archive, --version X.Y.Z or --source ARCHIVE|URL.")
     if len(given) > 1:
         raise UsageError(
             f"More than one tree was named ({', '.join(given)}); give one of TREE, --version and --source."
         )
     if not given[0].strip():
-        raise UsageError(
-            "The name of the tree is empty; give a folder, an archive, --version X.Y.Z or --source."
-        )
+        raise UsageError("The name of the tree is empty; give a folder, an archive, --version X.Y.Z or --source.")
     if remote is not None and version is None:
-        raise UsageError(
-            "--remote says where --version is looked up; give --version too, or use --source URL."
-        )
+        raise UsageError("--remote says where --version is looked up; give --version too, or use --source URL.")
 
 
-def _from_git(
-    remote: str | None, wanted: str, given: str, into: Path | None, full: bool, meter: Meter
-) -> Tree:
+def _from_git(remote: str | None, wanted: str, given: str, into: Path | None, full: bool, meter: Meter) -> Tree:
     from patchkit.source.checkout import tree_from_remote
     from patchkit.source.remote import PYTORCH, open_remote
 
@@ -131,9 +123,7 @@ def _from_path(target: str, into: Path | None, full: bool, meter: Meter) -> Tree
 
         return tree_from_archive(path, given=target, into=into, full=full, meter=meter)
     if not path.exists() and tag_names(target):
-        raise NotATreeError(
-            f"There is no folder or archive {target} here; for the release give --version {target}."
-        )
+        raise NotATreeError(f"There is no folder or archive {target} here; for the release give --version {target}.")
     tree = open_tree(path, given=target)
     if into is not None:
         raise UsageError(f"{target} is a folder and is used as it is; --into is for versions and archives.")

@@ -53,9 +53,7 @@ class Member:
 
 def shown(name: str) -> str:
     """Return a member's name with control characters escaped, cut to a length that fits a sentence."""
-    text = "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in name
-    )
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in name)
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
@@ -210,9 +208,7 @@ def _tar_members(
         progress(packed.tell(), size)
         yield _tar_member(archive, tar, info, bounds)
     if stream.last_block.count(0) != tarfile.BLOCKSIZE:
-        raise InputError(
-            f"{archive} is damaged or truncated: it has no end-of-archive mark; download it again."
-        )
+        raise InputError(f"{archive} is damaged or truncated: it has no end-of-archive mark; download it again.")
     while stream.read(bounds.header_bytes):
         """Reading to the end makes the decompressor compare its checksum."""
 

@@ -68,9 +68,7 @@ def open_remote(given: str) -> Remote:
         shown = without_credentials(given)
     else:
         raise SourceError(f"'{given}' is neither a git URL nor a local repository.")
-    name = re.sub(r"[^\w.-]+", "-", "-".join(shown.removesuffix(".git").rstrip("/").split("/")[-2:])).strip(
-        "-."
-    )
+    name = re.sub(r"[^\w.-]+", "-", "-".join(shown.removesuffix(".git").rstrip("/").split("/")[-2:])).strip("-.")
     key = hashlib.sha256(without_credentials(url).encode()).hexdigest()[:10]
     return Remote(url, shown, cache_folder() / "git" / f"{name}-{key}")
 

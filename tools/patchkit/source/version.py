@@ -61,8 +61,7 @@ def _nearest_releases(tag: str, names: list[str], count: int) -> list[str]:
         if version.is_prerelease and not meant.is_prerelease:
             continue
         apart = [
-            abs(theirs - ours)
-            for theirs, ours in zip(_three(version.release), _three(meant.release), strict=True)
+            abs(theirs - ours) for theirs, ours in zip(_three(version.release), _three(meant.release), strict=True)
         ]
         found.append(((*apart, -version.micro), name))
     releases = [name for _, name in sorted(found)]
