@@ -1,0 +1,156 @@
+"""Gives CPU tensors the behaviour of the faulty MPS backend, so that the tests can be tested without a Mac.
+
+``Placeholder`` (aten/src/ATen/native/mps/OperationUtils.mm) copies an output it cannot address into a
+contiguous temporary; the kernel writes there, and what happens next depends on the kernel. Here the same is
+done one level higher, in the dispatcher: for the chosen operators every output that the backend would have
+gathered is replaced by a contiguous temporary, and the fault decides what the caller's tensor gets.
+
+A fresh result has no caller's tensor: when it is not contiguous, its memory stays as the allocator left it.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Tuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+def _lost(target: torch.Tensor, result: torch.Tensor) -> None:
+    """The result dies with the Placeholder: the caller's tensor keeps what it held."""
+
+
+def _misplaced(target: torch.Tensor, result: torch.Tensor) -> None:
+    """``gatherTensorData=false`` on an output: written densely from the start of the buffer."""
+    target.as_strided((result.numel(),), (1,), 0).copy_(result.reshape(-1))
+
+
+def _garbage(target: torch.Tensor, result: torch.Tensor) -> None:
+    """The temporary was shaped after another tensor: its cells are copied back, but hold something else."""
+    target.copy_(uninitialised(result))
+
+
+def _restrided(target: torch.Tensor, result: torch.Tensor) -> None:
+    """The caller's tensor is given new, contiguous strides before it is written."""
+    target.set_(result.contiguous())
+
+
+def _fixed(target: torch.Tensor, result: torch.Tensor) -> None:
+    """The fix: the contiguous temporary is copied back."""
+    target.copy_(result)
+
+
+_paused = [False]
+
+
+@contextmanager
+def reference() -> Iterator[None]:
+    """Within it a simulated fault is off: the CPU results that outputs are compared with are right."""
+    _paused[0] = True
+    try:
+        yield
+    finally:
+        _paused[0] = False
+
+
+def uninitialised(like: torch.Tensor) -> torch.Tensor:
+    """Stands for memory nobody wrote, made repeatable: values that no test computes."""
+    if like.dtype == torch.bool:
+        return torch.logical_not(like)
+    if like.dtype.is_floating_point or like.dtype.is_complex:
+        return torch.full_like(like, -3.0e4, memory_format=torch.contiguous_format)
+    return like + 41
+
+
+FAULTS: Dict[str, Callable[[torch.Tensor, torch.Tensor], None]] = {
+    "lost": _lost,
+    "lost-views": _lost,
+    "misplaced": _misplaced,
+    "garbage": _garbage,
+    "restrided": _restrided,
+    "fixed": _fixed,
+}
+"""What each fault does with the caller's tensor. ``lost-views`` is release 1.13, which gathers every view."""
+
+
+def gathered(tensor: torch.Tensor, fault: str) -> bool:
+    """Whether the backend would put the output in a temporary: the constructor's own test.
+
+    Args:
+        fault: ``lost-views`` uses the test of 1.13 (any view), all others that of 2.5 to 2.14.
+    """
+    if fault == "lost-views" and tensor._is_view():
+        return True
+    return not tensor.is_contiguous() or tensor.storage_offset() != 0
+
+
+def base_name(overload: str) -> str:
+    """``addcmul_`` and ``addcmul.out`` are both ``addcmul``: one kernel serves all its overloads."""
+    name = overload.split("::")[-1].split(".")[0]
+    return name if name.startswith("__") else name.rstrip("_")
+
+
+class FaultyBackend(TorchDispatchMode):
+    """While entered, the chosen operators treat their outputs as the faulty backend does.
+
+    Args:
+        fault: a key of :data:`FAULTS`.
+        ops: operators of ``native_functions.yaml``, with or without overload names.
+
+    Attributes:
+        hits: how often each operator met an output that the fault applies to.
+    """
+
+    def __init__(self, fault: str, ops: Iterable[str]) -> None:
+        super().__init__()
+        if fault not in FAULTS:
+            raise ValueError("no such fault: {}; there are {}".format(fault, ", ".join(FAULTS)))
+        self.fault = fault
+        self.ops: FrozenSet[str] = frozenset(base_name(op) for op in ops)
+        self.hits: Dict[str, int] = {}
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        if _paused[0] or base_name(func._schema.name) not in self.ops:
+            return func(*args, **kwargs)
+        arguments = func._schema.arguments
+        given: List[Any] = list(args)
+        swapped: Dict[int, Tuple[torch.Tensor, torch.Tensor]] = {}
+        for position, argument in enumerate(arguments):
+            if argument.alias_info is None or not argument.alias_info.is_write:
+                continue
+            by_name = position >= len(given)
+            target = kwargs.get(argument.name) if by_name else given[position]
+            if not isinstance(target, torch.Tensor) or not gathered(target, self.fault):
+                continue
+            temporary = torch.empty(target.shape, dtype=target.dtype, device=target.device).copy_(target)
+            swapped[id(temporary)] = (temporary, target)
+            if by_name:
+                kwargs[argument.name] = temporary
+            else:
+                given[position] = temporary
+        result = func(*given, **kwargs)
+        for temporary, target in swapped.values():
+            self._hit(func)
+            FAULTS[self.fault](target, temporary)
+        return self._map(func, result, swapped)
+
+    def _map(self, func: Any, result: Any, swapped: Dict[int, Tuple[torch.Tensor, torch.Tensor]]) -> Any:
+        if isinstance(result, (tuple, list)):
+            return type(result)(self._map(func, item, swapped) for item in result)
+        if not isinstance(result, torch.Tensor):
+            return result
+        if id(result) in swapped:
+            return swapped[id(result)][1]
+        writes = any(a.alias_info is not None for a in func._schema.arguments)
+        if not writes and self.fault != "fixed" and not result.is_contiguous():
+            self._hit(func)
+            result.copy_(uninitialised(result))
+        return result
+
+    def _hit(self, func: Any) -> None:
+        name = func._schema.name
+        self.hits[name] = self.hits.get(name, 0) + 1
