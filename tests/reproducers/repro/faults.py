@@ -66,20 +66,24 @@ def uninitialised(like: torch.Tensor) -> torch.Tensor:
 FAULTS: Dict[str, Callable[[torch.Tensor, torch.Tensor], None]] = {
     "lost": _lost,
     "lost-views": _lost,
+    "dropped": _lost,
     "misplaced": _misplaced,
     "garbage": _garbage,
     "restrided": _restrided,
     "fixed": _fixed,
 }
-"""What each fault does with the caller's tensor. ``lost-views`` is release 1.13, which gathers every view."""
+"""What each fault does with the caller's tensor. ``lost-views`` is release 1.13, which gathers every view;
+``dropped`` is a kernel that rebinds its ``out`` handle, so that not even a contiguous output is written."""
 
 
 def gathered(tensor: torch.Tensor, fault: str) -> bool:
     """Whether the backend would put the output in a temporary: the constructor's own test.
 
     Args:
-        fault: ``lost-views`` uses the test of 1.13 (any view), all others that of 2.5 to 2.14.
+        fault: ``lost-views`` uses the test of 1.13 (any view), ``dropped`` none, all others that of 2.5 to 2.14.
     """
+    if fault == "dropped":
+        return True
     if fault == "lost-views" and tensor._is_view():
         return True
     return not tensor.is_contiguous() or tensor.storage_offset() != 0

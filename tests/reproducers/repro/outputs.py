@@ -66,16 +66,15 @@ class Placed:
 
     def __init__(self, values: torch.Tensor, layout: Layout, device: torch.device) -> None:
         shape = tuple(values.shape)
-        base = torch.full(layout.base_shape(shape), sentinel(values.dtype), dtype=values.dtype)
-        layout.cut(base).copy_(values)
-        inside = torch.zeros(base.shape, dtype=torch.bool)
-        layout.cut(inside).fill_(True)
+        with faults.reference():
+            base = torch.full(layout.base_shape(shape), sentinel(values.dtype), dtype=values.dtype)
+            layout.cut(base).copy_(values)
+            inside = torch.zeros(base.shape, dtype=torch.bool)
+            layout.cut(inside).fill_(True)
+            self.before = base.clone()
         self.layout = layout
         self.gaps = ~inside
-        self.before = base.clone()
         self.base = base.to(device)
-        if self.base.data_ptr() == base.data_ptr():
-            self.base = base.clone()
         self.view = layout.cut(self.base)
         self.strides = self.view.stride()
         self.offset = self.view.storage_offset()
@@ -91,7 +90,12 @@ class Placed:
     def _judge(self, holds: Callable[[torch.Tensor], bool], dense: Optional[torch.Tensor]) -> Tuple[str, str]:
         if (self.view.stride(), self.view.storage_offset()) != (self.strides, self.offset):
             return RESTRIDED, "strides {} became {}".format(self.strides, self.view.stride())
-        after = self.base.cpu()
+        with faults.reference():
+            return self._judge_base(self.base.cpu(), holds, dense)
+
+    def _judge_base(
+        self, after: torch.Tensor, holds: Callable[[torch.Tensor], bool], dense: Optional[torch.Tensor]
+    ) -> Tuple[str, str]:
         touched = after[self.gaps] != self.before[self.gaps]
         values = self.layout.cut(after)
         if bool(touched.any()):
