@@ -81,12 +81,14 @@ def test_step_2_adam_makes_its_state_with_the_same_strides(device):
 def test_step_3_the_second_moment_becomes_the_mean_of_squared_gradients(device):
     parameter = torch.ones(6, 4).to(device).T.clone().requires_grad_()
     optimizer = torch.optim.Adam([parameter], lr=0.1, foreach=False)
-    parameter.grad = torch.full((4, 6), 2.0).to(device)
+    gradient = torch.arange(24.0).reshape(4, 6)
+    parameter.grad = gradient.to(device)
     optimizer.step()
     state = optimizer.state[parameter]["exp_avg_sq"].cpu()
-    assert torch.allclose(state, torch.full((4, 6), 0.004)), "exp_avg_sq is {}".format(state.flatten()[:4].tolist())
+    assert torch.allclose(state, 0.001 * gradient**2), "exp_avg_sq is {}".format(state.flatten()[:4].tolist())
 
 
+@pytest.mark.survives("misplaced", "the encoder does move when updates land in the wrong cells; step 5 fails")
 def test_step_4_the_encoder_moves(device):
     _, start, encoder, _ = train(device, adam)
     moved = (encoder.cpu() - start.cpu()).abs().mean()

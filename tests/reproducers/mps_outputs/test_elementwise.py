@@ -37,20 +37,35 @@ REPRODUCER = {
 }  # fmt: skip
 
 A, B, M = positive(4, 6), positive(4, 6, seed=1), normal(4, 6) > 0
+SIGNED = normal(4, 6, seed=2) * 3
+DIGITS = {"eq", "ne", "logical_and", "logical_or", "logical_xor", "copysign"}
+ANY_REAL = {"abs", "ceil", "floor", "frac", "neg", "round", "sign", "trunc"}
 LOW, HIGH = torch.full((4, 6), 0.3), torch.full((4, 6), 0.6)
+
+
+def unary_input(name):
+    """Inside the operator's domain, and not all mapped to one value: a misplaced constant looks right."""
+    return SIGNED if name in ANY_REAL else A
+
+
+def binary_inputs(name):
+    """The same; comparisons and logic get small integers of both signs, some equal and some zero."""
+    return [SIGNED.round() % 3 - 1, SIGNED.t().reshape(4, 6).round() % 3 - 1] if name in DIGITS else [A * 3, B]
+
+
 IN_PLACE = sorted(set(BINARY) - {"maximum", "minimum", "logaddexp", "logaddexp2"})
 
 
 @pytest.mark.parametrize("name", UNARY)
 @each_layout(2)
 def test_unary_out(name, layout, device):
-    check_out(lambda a, out: getattr(torch, name)(a, out=out), [A], layout, device)
+    check_out(lambda a, out: getattr(torch, name)(a, out=out), [unary_input(name)], layout, device)
 
 
 @pytest.mark.parametrize("name", UNARY)
 @each_layout(2)
 def test_unary_in_place(name, layout, device):
-    check_inplace(lambda out: getattr(out, name + "_")(), A * 1.1 - 0.05, [], layout, device)
+    check_inplace(lambda out: getattr(out, name + "_")(), unary_input(name), [], layout, device)
 
 
 @pytest.mark.parametrize("name", ["exp", "sqrt", "sigmoid", "neg"])
@@ -62,22 +77,23 @@ def test_unary_fresh_result(name, layout, device):
 @pytest.mark.parametrize("name", BINARY)
 @each_layout(2)
 def test_binary_out(name, layout, device):
-    check_out(lambda a, b, out: getattr(torch, name)(a, b, out=out), [A, B], layout, device)
+    check_out(lambda a, b, out: getattr(torch, name)(a, b, out=out), binary_inputs(name), layout, device)
 
 
 @pytest.mark.parametrize("name", ["add", "mul", "div", "eq"])
 @each_layout(2)
 def test_binary_out_of_transposed_inputs(name, layout, device):
     check_out(
-        lambda a, b, out: getattr(torch, name)(a, b, out=out), [A, B], layout, device, input_layout=TRANSPOSED
+        lambda a, b, out: getattr(torch, name)(a, b, out=out), binary_inputs(name), layout, device, input_layout=TRANSPOSED
     )
 
 
 @pytest.mark.parametrize("name", IN_PLACE)
 @each_layout(2)
 def test_binary_in_place(name, layout, device):
+    start, other = binary_inputs(name)
     check_inplace(
-        lambda out, b: getattr(out, name + "_")(b), A * 3, [B], layout, device, input_layout=EVERY_OTHER
+        lambda out, b: getattr(out, name + "_")(b), start, [other], layout, device, input_layout=EVERY_OTHER
     )
 
 

@@ -54,12 +54,19 @@ def test_fresh_result(name, layout, device):
     check_functional(lambda a, b: LOSSES[name](a, b, reduction="none"), [A, B], layout, device)
 
 
-@pytest.mark.parametrize("name", sorted(LOSSES))
+def check_gradient(name, layout, device):
+    check_backward(
+        lambda a: LOSSES[name](a, B.to(a.device), reduction="none"), [normal(4, 6).sigmoid()], layout, device
+    )
+
+
 @dense_layouts(2)
-def test_gradient(name, layout, device):
-    target = B.to(device)
+def test_gradient_with_the_strides_of_the_input(layout, device):
+    check_gradient("binary_cross_entropy", layout, device)
 
-    def loss(a):
-        return LOSSES[name](a, target.to(a.device), reduction="none")
 
-    check_backward(loss, [normal(4, 6).sigmoid()], layout, device)
+@pytest.mark.control
+@pytest.mark.parametrize("name", ["mse_loss", "smooth_l1_loss", "huber_loss"])
+@dense_layouts(2)
+def test_gradient_that_is_always_contiguous(name, layout, device):
+    check_gradient(name, layout, device)

@@ -19,7 +19,7 @@ REPRODUCER = {
     "faults": ["lost", "misplaced", "garbage", "restrided"],
 }  # fmt: skip
 
-X, BITS = positive(3, 4, 6), normal(3, 4, 6) > 0
+X, FEW, MOST = positive(3, 4, 6), normal(3, 4, 6) > 1, normal(3, 4, 6) > -1
 
 OUT = {
     "sum": (lambda x, out: torch.sum(x, 1, out=out), [X]),
@@ -33,8 +33,8 @@ OUT = {
     "var": (lambda x, out: torch.var(x, 1, out=out), [X]),
     "norm": (lambda x, out: torch.linalg.vector_norm(x, dim=1, out=out), [X]),
     "logsumexp": (lambda x, out: torch.logsumexp(x, 1, out=out), [X]),
-    "any": (lambda x, out: torch.any(x, 1, out=out), [BITS]),
-    "all": (lambda x, out: torch.all(x, 1, out=out), [BITS]),
+    "any": (lambda x, out: torch.any(x, 1, out=out), [FEW]),
+    "all": (lambda x, out: torch.all(x, 1, out=out), [MOST]),
     "max": (lambda x, out: torch.max(x, 1, out=out), [X]),
     "min": (lambda x, out: torch.min(x, 1, out=out), [X]),
 }
