@@ -81,7 +81,7 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.skip(reason="measures time: give --benchmark"))
     done = os.environ.get("PATCHKIT_DONE")
     if done:
-        finished = set(json.loads(done))
+        finished = set(json.loads(Path(done).read_text(encoding="utf-8")))
         config.hook.pytest_deselected(items=[i for i in items if i.nodeid in finished])
         items[:] = [i for i in items if i.nodeid not in finished]
     log("collected", nodeids=[i.nodeid for i in items])

@@ -95,12 +95,22 @@ def base_name(overload: str) -> str:
     return name if name.startswith("__") else name.rstrip("_")
 
 
+PLUMBING = frozenset(
+    "copy fill zero clone contiguous detach resize set as_strided empty empty_like empty_strided new_empty "
+    "new_empty_strided new_zeros new_full zeros zeros_like ones ones_like full full_like to _to_copy lift_fresh "
+    "lift_fresh_copy view_as_real view_as_complex _unsafe_view _conj_physical conj_physical "
+    "resolve_conj resolve_neg set_source resize_as _reshape_alias expand_copy".split()
+)
+"""Operators that ``*`` leaves alone: they allocate and copy, and the backend's own are right."""
+
+
 class FaultyBackend(TorchDispatchMode):
     """While entered, the chosen operators treat their outputs as the faulty backend does.
 
     Args:
         fault: a key of :data:`FAULTS`.
-        ops: operators of ``native_functions.yaml``, with or without overload names.
+        ops: operators of ``native_functions.yaml``, with or without overload names; ``*`` is all but the
+            :data:`PLUMBING`.
 
     Attributes:
         hits: how often each operator met an output that the fault applies to.
@@ -118,7 +128,7 @@ class FaultyBackend(TorchDispatchMode):
         self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = dict(kwargs or {})
-        if _paused[0] or base_name(func._schema.name) not in self.ops:
+        if _paused[0] or not self._chosen(base_name(func._schema.name)):
             return func(*args, **kwargs)
         arguments = func._schema.arguments
         given: List[Any] = list(args)
@@ -141,6 +151,9 @@ class FaultyBackend(TorchDispatchMode):
             self._hit(func)
             FAULTS[self.fault](target, temporary)
         return self._map(func, result, swapped)
+
+    def _chosen(self, name: str) -> bool:
+        return name in self.ops or ("*" in self.ops and name not in PLUMBING)
 
     def _map(self, func: Any, result: Any, swapped: Dict[int, Tuple[torch.Tensor, torch.Tensor]]) -> Any:
         if isinstance(result, (tuple, list)):
