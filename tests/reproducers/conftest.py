@@ -38,6 +38,11 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", CONTROL)
     config.addinivalue_line("markers", SURVIVES)
+    if torch is not None and os.environ.get("PATCHKIT_FORCE_PRE15"):
+        from repro.force_pre15 import force_pre15
+
+        if not force_pre15():
+            raise pytest.UsageError("this torch did not take the macOS < 15 path: nothing was tested")
     config.addinivalue_line("markers", "benchmark: measures time; runs with --benchmark only")
 
 
@@ -60,7 +65,7 @@ def one_thread_and_a_seed():
 
 
 @pytest.fixture(autouse=True)
-def backend(request):
+def backend(request, one_thread_and_a_seed):
     """The faulty backend for the page's own operators, when one is simulated; its hits are recorded."""
     fault = setting(request.config, "simulate")
     page = getattr(request.module, "REPRODUCER", {})
@@ -70,8 +75,8 @@ def backend(request):
     from repro.faults import FaultyBackend
 
     with FaultyBackend(fault, page["ops"]) as mode:
+        record.fact("hits", mode.hits)
         yield mode
-    record.fact("hits", mode.hits)
 
 
 def pytest_collection_modifyitems(config, items):

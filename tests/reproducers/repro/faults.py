@@ -11,7 +11,7 @@ A fresh result has no caller's tensor: when it is not contiguous, its memory sta
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -41,17 +41,17 @@ def _fixed(target: torch.Tensor, result: torch.Tensor) -> None:
     target.copy_(result)
 
 
-_paused = [False]
+_pauses = [0]
 
 
 @contextmanager
 def reference() -> Iterator[None]:
     """Within it a simulated fault is off: the CPU results that outputs are compared with are right."""
-    _paused[0] = True
+    _pauses[0] += 1
     try:
         yield
     finally:
-        _paused[0] = False
+        _pauses[0] -= 1
 
 
 def uninitialised(like: torch.Tensor) -> torch.Tensor:
@@ -74,6 +74,18 @@ FAULTS: Dict[str, Callable[[torch.Tensor, torch.Tensor], None]] = {
 }
 """What each fault does with the caller's tensor. ``lost-views`` is release 1.13, which gathers every view;
 ``dropped`` is a kernel that rebinds its ``out`` handle, so that not even a contiguous output is written."""
+
+
+_entered: List[FaultyBackend] = []
+
+
+def _buffer(tensor: torch.Tensor) -> int:
+    return tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
+
+
+def escaped(output: torch.Tensor) -> bool:
+    """Whether a fault is simulated, but no faulty kernel wrote this output: then there is nothing to catch."""
+    return bool(_entered) and _buffer(output) not in _entered[-1].written
 
 
 def gathered(tensor: torch.Tensor, fault: str) -> bool:
@@ -114,6 +126,7 @@ class FaultyBackend(TorchDispatchMode):
 
     Attributes:
         hits: how often each operator met an output that the fault applies to.
+        written: addresses of the buffers of those outputs.
     """
 
     def __init__(self, fault: str, ops: Iterable[str]) -> None:
@@ -123,12 +136,21 @@ class FaultyBackend(TorchDispatchMode):
         self.fault = fault
         self.ops: FrozenSet[str] = frozenset(base_name(op) for op in ops)
         self.hits: Dict[str, int] = {}
+        self.written: Set[int] = set()
+
+    def __enter__(self) -> FaultyBackend:
+        _entered.append(self)
+        return super().__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        _entered.remove(self)
+        super().__exit__(*exception)
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = dict(kwargs or {})
-        if _paused[0] or not self._chosen(base_name(func._schema.name)):
+        if _pauses[0] or not self._chosen(base_name(func._schema.name)):
             return func(*args, **kwargs)
         arguments = func._schema.arguments
         given: List[Any] = list(args)
@@ -148,7 +170,7 @@ class FaultyBackend(TorchDispatchMode):
                 given[position] = temporary
         result = func(*given, **kwargs)
         for temporary, target in swapped.values():
-            self._hit(func)
+            self._hit(func, target)
             FAULTS[self.fault](target, temporary)
         return self._map(func, result, swapped)
 
@@ -164,10 +186,11 @@ class FaultyBackend(TorchDispatchMode):
             return swapped[id(result)][1]
         writes = any(a.alias_info is not None for a in func._schema.arguments)
         if not writes and self.fault != "fixed" and not result.is_contiguous():
-            self._hit(func)
+            self._hit(func, result)
             result.copy_(uninitialised(result))
         return result
 
-    def _hit(self, func: Any) -> None:
+    def _hit(self, func: Any, output: torch.Tensor) -> None:
+        self.written.add(_buffer(output))
         name = func._schema.name
         self.hits[name] = self.hits.get(name, 0) + 1

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from patchkit.regress.reproducers import Reproducer
-from patchkit.regress.results import BROKEN, PASSED, Outcome, Run
+from patchkit.regress.results import BROKEN, PASSED, Case, Outcome, Run
 
 FAULTS = ("lost", "misplaced", "garbage", "restrided", "lost-views", "dropped")
 
@@ -41,7 +41,8 @@ def cell(reproducer: str, fault: str, clean: Outcome, faulty: Outcome) -> Cell:
     """Compare one reproducer's cases with and without a fault; what fails or skips without it does not count."""
     before = {case.name: case for case in clean.cases if case.status == PASSED}
     after = {case.name: case for case in faulty.cases if case.name in before}
-    mutants = [c for c in after.values() if not c.control and fault not in c.survives]
+    explained = {c.name: why for c in after.values() if (why := _explanation(c, fault))}
+    mutants = [c for c in after.values() if not c.control and c.name not in explained]
     missing = [name for name, case in before.items() if name not in after and not case.control]
     survivors = [case.name for case in mutants if case.status not in BROKEN] + missing
     return Cell(
@@ -50,9 +51,16 @@ def cell(reproducer: str, fault: str, clean: Outcome, faulty: Outcome) -> Cell:
         killed=len(mutants) + len(missing) - len(survivors),
         mutants=len(mutants) + len(missing),
         survivors=tuple(survivors),
-        explained=tuple((c.name, c.survives[fault]) for c in after.values() if fault in c.survives),
+        explained=tuple(explained.items()),
         false_alarms=tuple(c.name for c in after.values() if c.control and c.status in BROKEN),
     )
+
+
+def _explanation(case: Case, fault: str) -> str:
+    """Why the fault cannot be seen in a case: said by the test, or found out while it passed."""
+    if fault in case.survives:
+        return case.survives[fault]
+    return str(case.facts.get("escaped", "")) if case.status not in BROKEN else ""
 
 
 def matrix(reproducers: Sequence[Reproducer], clean: Run, faulty: Sequence[Run]) -> tuple[Cell, ...]:
