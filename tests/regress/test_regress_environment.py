@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from packaging.tags import platform_tags
+
 from patchkit.errors import UsageError
 from patchkit.regress import environment, wheels
 from patchkit.regress.failures import EnvironmentBuildError, WheelError
@@ -63,7 +64,7 @@ def test_a_wheel_with_a_flipped_byte_is_corrupt(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[1500] ^= 0xFF
     path.write_bytes(bytes(data))
-    with pytest.raises(WheelError, match="does not match its checksum|is corrupt"):
+    with pytest.raises(WheelError, match="is corrupt"):
         wheels.read_wheel(path)
 
 
@@ -74,7 +75,8 @@ def test_a_wheel_without_metadata_is_corrupt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "requirement"), [("1.13.1", "numpy<2"), ("2.2.1", "numpy<2"), ("2.3.0", "numpy"), ("2.13.0+cpu", "numpy")]
+    ("version", "requirement"),
+    [("1.13.1", "numpy<2"), ("2.2.1", "numpy<2"), ("2.3.0", "numpy"), ("2.13.0+cpu", "numpy")],
 )
 def test_the_numpy_that_a_version_needs(version: str, requirement: str) -> None:
     assert environment.numpy_for(version) == requirement
@@ -86,7 +88,8 @@ def test_a_version_that_is_none_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "minor"), [("1.13.1", 10), ("2.0.1", 11), ("2.2.1", 12), ("2.6.0", 13), ("2.9.0", 14), ("2.15.0", 15)]
+    ("version", "minor"),
+    [("1.13.1", 10), ("2.0.1", 11), ("2.2.1", 12), ("2.6.0", 13), ("2.9.0", 14), ("2.15.0", 15)],
 )
 def test_the_newest_python_of_a_version(version: str, minor: int) -> None:
     assert environment.newest_python(version) == minor
@@ -110,7 +113,10 @@ def test_too_little_space_is_said_before_anything_is_installed(
 
 
 def test_an_interpreter_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not an interpreter"), environment.place_for(python=tmp_path / "python"):
+    with (
+        pytest.raises(UsageError, match="not an interpreter"),
+        environment.place_for(python=tmp_path / "python"),
+    ):
         pass
 
 
@@ -136,7 +142,11 @@ def test_keep_leaves_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 @pytest.mark.parametrize(
     ("said", "error", "sentence"),
     [
-        ("ERROR: No matching distribution found for torch==9.9", EnvironmentBuildError, "there is no torch==9.9"),
+        (
+            "ERROR: No matching distribution found for torch==9.9",
+            EnvironmentBuildError,
+            "there is no torch==9.9",
+        ),
         ("ERROR: x.whl is not a supported wheel on this platform.", WheelError, "is not for this platform"),
         ("OSError: [Errno 28] No space left on device", EnvironmentBuildError, "no space left"),
         ("python: No module named pip", EnvironmentBuildError, "has no pip"),

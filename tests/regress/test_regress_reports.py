@@ -9,22 +9,36 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from patchkit.errors import InputError, UsageError
 from patchkit.regress import generate, plot, report_html, report_json, report_junit, report_markdown
 from patchkit.regress.baseline import compare
 from patchkit.regress.failures import NothingRanError
 from patchkit.regress.matrix import cell
 from patchkit.regress.reproducers import GROUPS, list_reproducers, read_reproducer, reproducers_dir
-from patchkit.regress.results import CRASHED, EXPECTED_FAILURE, FAILED, PASSED, SKIPPED, Case, Outcome, Run, Subject
+from patchkit.regress.results import (
+    CRASHED,
+    EXPECTED_FAILURE,
+    FAILED,
+    PASSED,
+    SKIPPED,
+    Case,
+    Outcome,
+    Run,
+    Subject,
+)
 from patchkit.regress.session import check_forcible, require_something_ran
 
 FACTS = {
-    "torch": "2.2.1", "git_version": "abc", "numpy": "1.26", "python": "3.11", "os": "Linux", "macos": "", "chip": "x",
+    "torch": "2.2.1", "git_version": "abc", "numpy": "1.26", "python": "3.11",
+    "os": "Linux", "macos": "", "chip": "x",
     "wheel_sha256": "f" * 64,
 }  # fmt: skip
 CASES = (
     Case("g/test_a.py::test_good", PASSED, 0.5),
-    Case("g/test_a.py::test_bad[<x>|y]", FAILED, 0.1, "it is lost", "log \x1b[31m& more", {"verdict": "lost"}),
+    Case(
+        "g/test_a.py::test_bad[<x>|y]", FAILED, 0.1, "it is lost", "log \x1b[31m& more", {"verdict": "lost"}
+    ),
     Case("g/test_a.py::test_dead", CRASHED, 0.1, "the process died", "Fatal"),
     Case("g/test_a.py::test_known", EXPECTED_FAILURE, 0.1, "known", "log", {"verdict": "garbage"}),
     Case("g/test_a.py::test_left", SKIPPED, 0.0, "no such op"),
@@ -55,7 +69,12 @@ def test_junit_counts_and_survives_what_xml_cannot_hold() -> None:
         "errors": "1",
         "skipped": "2",
     }
-    assert [e.tag for case in root.iter("testcase") for e in case] == ["failure", "error", "skipped", "skipped"]
+    assert [e.tag for case in root.iter("testcase") for e in case] == [
+        "failure",
+        "error",
+        "skipped",
+        "skipped",
+    ]
 
 
 def test_markdown_has_a_row_for_each_reproducer_and_the_logs_of_failures() -> None:
@@ -92,7 +111,10 @@ def test_the_matrix_is_in_every_report() -> None:
 def test_the_page_draws_the_loss_curves_of_both_runs() -> None:
     losses = {"losses": {"transposed encoder": [1.0, 0.5, 0.25]}}
     stuck = {"losses": {"transposed encoder": [1.0, 0.9, 0.9]}}
-    runs = [with_cases(Case("a", PASSED, facts=losses)), with_cases(Case("a", FAILED, facts=stuck), simulate="lost")]
+    runs = [
+        with_cases(Case("a", PASSED, facts=losses)),
+        with_cases(Case("a", FAILED, facts=stuck), simulate="lost"),
+    ]
     curves = plot.loss_curves(runs)
     assert [curve.name for curve in curves] == ["transposed encoder", "transposed encoder, fault: lost"]
     picture = ElementTree.fromstring(plot.draw(curves, "a <title>"))
@@ -118,7 +140,9 @@ def test_a_run_in_which_nothing_was_executed_is_refused_with_the_reason() -> Non
     assert caught.value.exit_code == 3
 
 
-@pytest.mark.parametrize(("platform", "version"), [("linux", "2.6.0"), ("darwin", "2.4.1"), ("darwin", "2.15.0")])
+@pytest.mark.parametrize(
+    ("platform", "version"), [("linux", "2.6.0"), ("darwin", "2.4.1"), ("darwin", "2.15.0")]
+)
 def test_the_path_is_forced_only_where_that_can_work(
     monkeypatch: pytest.MonkeyPatch, platform: str, version: str
 ) -> None:
@@ -142,7 +166,8 @@ def test_there_is_no_such_group() -> None:
 
 
 FINDING = {
-    "rule": "MPS101", "effect": "lost", "macos": "<15", "file": "K.mm", "line": 7, "function": "thing_out_mps",
+    "rule": "MPS101", "effect": "lost", "macos": "<15", "file": "K.mm",
+    "line": 7, "function": "thing_out_mps",
     "ops": ["no_page_has_this.out"], "triggers": ["out", "inplace"],
 }  # fmt: skip
 
@@ -182,7 +207,10 @@ def test_any_other_finding_gets_a_page_of_the_same_shape(tmp_path: Path) -> None
 
 def test_two_kernels_of_one_name_get_two_pages(tmp_path: Path) -> None:
     other = {**FINDING, "file": "L.mm"}
-    assert suite_for(tmp_path, FINDING, other) == ["generated/test_thing_out_mps", "generated/test_thing_out_mps_2"]
+    assert suite_for(tmp_path, FINDING, other) == [
+        "generated/test_thing_out_mps",
+        "generated/test_thing_out_mps_2",
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"schema": "patchkit-scan/1"}', '{"schema": "other/1"}'])

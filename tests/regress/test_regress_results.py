@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from patchkit.errors import InputError
 from patchkit.regress import baseline, expected, matrix
 from patchkit.regress.command import exit_code
@@ -24,11 +25,22 @@ from patchkit.regress.results import (
 )
 
 PAGE = Reproducer(
-    "mps_outputs/test_x", Path("x.py"), "mps_outputs", "t", ("addcmul_",), ("pytorch#1",), "<2.4", "2.4", "all", ("lost",)
+    "mps_outputs/test_x",
+    Path("x.py"),
+    "mps_outputs",
+    "t",
+    ("addcmul_",),
+    ("pytorch#1",),
+    "<2.4",
+    "2.4",
+    "all",
+    ("lost",),
 )
 
 
-def subject(version: str = "2.2.1", device: str = "mps", macos: str = "14.5", forced: bool = False) -> Subject:
+def subject(
+    version: str = "2.2.1", device: str = "mps", macos: str = "14.5", forced: bool = False
+) -> Subject:
     return Subject("w", {"torch": version, "macos": macos}, device, forced)
 
 

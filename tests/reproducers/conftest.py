@@ -1,6 +1,7 @@
 """The regression suite's own pytest set-up: device, fault injector, and a log that survives a crash.
 
-Run it on any installed torch: ``pytest tests/reproducers --device mps``. ``patchkit test`` does the same in an
+Run it on any installed torch: ``pytest tests/reproducers --device mps``. ``patchkit test`` does the same
+    in an
 isolated environment, one process for each reproducer, and makes the reports.
 """
 

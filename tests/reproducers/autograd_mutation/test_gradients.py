@@ -68,7 +68,10 @@ def test_gradient(function, layout, device):
     values = normal(4, 3)
     if device.type == "mps":
         assert torch.allclose(
-            gradient(function, place(values, layout, device)), gradient(function, values), rtol=1e-4, atol=1e-5
+            gradient(function, place(values, layout, device)),
+            gradient(function, values),
+            rtol=1e-4,
+            atol=1e-5,
         )
     else:
         x = place(values.double(), layout, device).requires_grad_()

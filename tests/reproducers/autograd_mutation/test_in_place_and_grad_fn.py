@@ -1,4 +1,5 @@
-"""What an in-place operator means to autograd: history is rebased, on the tensor, its base and its other views."""
+"""What an in-place operator means to autograd: history is rebased, on the tensor, its base and its other
+views."""
 
 import pytest
 import torch

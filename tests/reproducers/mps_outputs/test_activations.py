@@ -12,16 +12,41 @@ from repro.outputs import check_functional, check_inplace, check_out, normal
 REPRODUCER = {
     "group": "mps_outputs",
     "title": "activations with a non-contiguous output",
-    "ops": ["softplus.out", "elu.out", "elu_", "gelu.out", "leaky_relu.out", "leaky_relu_", "mish.out", "mish_",
-            "silu.out", "silu_", "hardtanh.out", "hardtanh_", "hardswish.out", "hardswish_", "hardsigmoid.out",
-            "log_sigmoid_forward.output", "softshrink.out", "threshold.out", "threshold_", "relu_", "relu",
-            "clamp.out", "clamp_", "clamp_min.out", "clamp_min_", "glu.out", "clamp"],
+    "ops": [
+        "softplus.out",
+        "elu.out",
+        "elu_",
+        "gelu.out",
+        "leaky_relu.out",
+        "leaky_relu_",
+        "mish.out",
+        "mish_",
+        "silu.out",
+        "silu_",
+        "hardtanh.out",
+        "hardtanh_",
+        "hardswish.out",
+        "hardswish_",
+        "hardsigmoid.out",
+        "log_sigmoid_forward.output",
+        "softshrink.out",
+        "threshold.out",
+        "threshold_",
+        "relu_",
+        "relu",
+        "clamp.out",
+        "clamp_",
+        "clamp_min.out",
+        "clamp_min_",
+        "glu.out",
+        "clamp",
+    ],
     "references": ["pytorch#131736", "pytorch#125692", "pytorch#123049", "pytorch#139006"],
     "broken": "unknown",
     "fixed": "unknown",
     "macos": "<15",
     "faults": ["lost", "misplaced", "garbage", "restrided"],
-}  # fmt: skip
+}
 
 X = normal(4, 6)
 nn = torch._C._nn
@@ -37,7 +62,9 @@ OUT = {
     "hardswish": lambda x, out: nn.hardswish(x, out=out),
     "hardsigmoid": lambda x, out: nn.hardsigmoid(x, out=out),
     "softshrink": lambda x, out: nn.softshrink(x, out=out),
-    "threshold": lambda x, out: torch.threshold(x, 0.1, 5.0, out=out) if out is not None else F.threshold(x, 0.1, 5.0),
+    "threshold": lambda x, out: (
+        torch.threshold(x, 0.1, 5.0, out=out) if out is not None else F.threshold(x, 0.1, 5.0)
+    ),
 }
 IN_PLACE = {
     "elu": lambda out: F.elu_(out),

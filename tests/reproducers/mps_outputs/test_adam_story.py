@@ -1,7 +1,9 @@
 """A tied autoencoder whose encoder never trains: silent, and only with Adam, and only on MPS up to torch 2.3.
 
-``encoder = decoder.weight.T.clone()`` looks like a plain copy, but ``clone`` keeps strides, so the parameter is
-not contiguous; neither is Adam's state, which is made with ``zeros_like``. On MPS ``addcmul_`` and ``addcdiv_``
+``encoder = decoder.weight.T.clone()`` looks like a plain copy, but ``clone`` keeps strides, so the
+parameter is
+not contiguous; neither is Adam's state, which is made with ``zeros_like``. On MPS ``addcmul_`` and
+``addcdiv_``
 then write into a temporary that is thrown away (pytorch#118115, fixed in 2.4 by pytorch#124442).
 """
 
@@ -46,7 +48,8 @@ def sgd(parameters):
 
 
 def train(device, make_optimizer, contiguous=False):
-    """Train and give back the losses, the encoder before and after, and the optimizer's state of the encoder."""
+    """Train and give back the losses, the encoder before and after, and the optimizer's state of the
+    encoder."""
     decoder, encoder = weights(device)
     if contiguous:
         encoder = encoder.contiguous()
@@ -85,22 +88,22 @@ def test_step_3_the_second_moment_becomes_the_mean_of_squared_gradients(device):
     parameter.grad = gradient.to(device)
     optimizer.step()
     state = optimizer.state[parameter]["exp_avg_sq"].cpu()
-    assert torch.allclose(state, 0.001 * gradient**2), "exp_avg_sq is {}".format(state.flatten()[:4].tolist())
+    assert torch.allclose(state, 0.001 * gradient**2), f"exp_avg_sq is {state.flatten()[:4].tolist()}"
 
 
 @pytest.mark.survives("misplaced", "the encoder does move when updates land in the wrong cells; step 5 fails")
 def test_step_4_the_encoder_moves(device):
     _, start, encoder, _ = train(device, adam)
     moved = (encoder.cpu() - start.cpu()).abs().mean()
-    assert 0.001 < moved < 10, "the encoder moved by {:.2e} on average in {} steps".format(float(moved), STEPS)
+    assert 0.001 < moved < 10, f"the encoder moved by {float(moved):.2e} on average in {STEPS} steps"
 
 
 def test_step_5_training_does_not_depend_on_strides(device):
     losses, _, _, _ = train(device, adam)
     straight, _, _, _ = train(device, adam, contiguous=True)
     record.fact("losses", {"transposed encoder": losses, "contiguous encoder": straight})
-    assert losses[-1] == pytest.approx(straight[-1], rel=0.05), "the loss ends at {:.4f} instead of {:.4f}".format(
-        losses[-1], straight[-1]
+    assert losses[-1] == pytest.approx(straight[-1], rel=0.05), (
+        f"the loss ends at {losses[-1]:.4f} instead of {straight[-1]:.4f}"
     )
 
 

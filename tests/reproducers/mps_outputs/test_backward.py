@@ -13,15 +13,27 @@ from repro.outputs import check_backward, check_out, normal
 REPRODUCER = {
     "group": "mps_outputs",
     "title": "gradients with transposed strides",
-    "ops": ["sigmoid_backward", "tanh_backward", "threshold_backward", "gelu_backward", "silu_backward",
-            "elu_backward", "softplus_backward", "leaky_relu_backward", "hardtanh_backward", "mish_backward",
-            "hardswish_backward", "hardsigmoid_backward", "logit_backward"],
+    "ops": [
+        "sigmoid_backward",
+        "tanh_backward",
+        "threshold_backward",
+        "gelu_backward",
+        "silu_backward",
+        "elu_backward",
+        "softplus_backward",
+        "leaky_relu_backward",
+        "hardtanh_backward",
+        "mish_backward",
+        "hardswish_backward",
+        "hardsigmoid_backward",
+        "logit_backward",
+    ],
     "references": [],
     "broken": "unknown",
     "fixed": "unknown",
     "macos": "<15",
     "faults": ["lost", "misplaced", "garbage", "restrided"],
-}  # fmt: skip
+}
 
 X, G = normal(4, 6), normal(4, 6, seed=1)
 FORWARD = {

@@ -1,4 +1,5 @@
-"""Bitwise operators on integers: hand-written Metal kernels that ignored strides, on macOS 15 too (pytorch#146085)."""
+"""Bitwise operators on integers: hand-written Metal kernels that ignored strides, on macOS 15 too
+(pytorch#146085)."""
 
 import pytest
 import torch
@@ -8,14 +9,21 @@ from repro.outputs import check_inplace, check_out
 REPRODUCER = {
     "group": "mps_outputs",
     "title": "bitwise operators with a non-contiguous output",
-    "ops": ["bitwise_and.Tensor_out", "bitwise_or.Tensor_out", "bitwise_xor.Tensor_out", "bitwise_not.out",
-            "bitwise_left_shift.Tensor_out", "bitwise_right_shift.Tensor_out", "bitwise_and_.Tensor"],
+    "ops": [
+        "bitwise_and.Tensor_out",
+        "bitwise_or.Tensor_out",
+        "bitwise_xor.Tensor_out",
+        "bitwise_not.out",
+        "bitwise_left_shift.Tensor_out",
+        "bitwise_right_shift.Tensor_out",
+        "bitwise_and_.Tensor",
+    ],
     "references": ["pytorch#146085"],
     "broken": "unknown",
     "fixed": "unknown",
     "macos": "all",
     "faults": ["lost", "misplaced", "garbage", "restrided"],
-}  # fmt: skip
+}
 
 A = torch.arange(24, dtype=torch.int32).reshape(4, 6) * 7 + 3
 B = torch.arange(24, dtype=torch.int32).flip(0).reshape(4, 6) % 5

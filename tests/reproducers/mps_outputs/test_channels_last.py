@@ -9,16 +9,29 @@ from repro.outputs import check_functional, check_out, normal
 REPRODUCER = {
     "group": "mps_outputs",
     "title": "layers with a channels_last result",
-    "ops": ["max_pool2d_with_indices", "avg_pool2d", "avg_pool2d.out", "adaptive_avg_pool2d",
-            "_adaptive_avg_pool2d", "upsample_nearest2d", "upsample_bilinear2d", "upsample_nearest2d.out",
-            "native_batch_norm", "convolution", "_convolution", "mkldnn_convolution", "thnn_conv2d", "_slow_conv2d_forward",
-            "cudnn_convolution"],
+    "ops": [
+        "max_pool2d_with_indices",
+        "avg_pool2d",
+        "avg_pool2d.out",
+        "adaptive_avg_pool2d",
+        "_adaptive_avg_pool2d",
+        "upsample_nearest2d",
+        "upsample_bilinear2d",
+        "upsample_nearest2d.out",
+        "native_batch_norm",
+        "convolution",
+        "_convolution",
+        "mkldnn_convolution",
+        "thnn_conv2d",
+        "_slow_conv2d_forward",
+        "cudnn_convolution",
+    ],
     "references": [],
     "broken": "unknown",
     "fixed": "unknown",
     "macos": "<15",
     "faults": ["lost", "misplaced", "garbage"],
-}  # fmt: skip
+}
 
 X, KERNEL = normal(2, 4, 8, 6), normal(5, 4, 3, 3, seed=1)
 LAYERS = {

@@ -21,8 +21,19 @@ REPRODUCER = {
 }
 
 X, Y = normal(4, 6), normal(4, 6, seed=1)
-ALL = pytest.mark.parametrize("layout", [*layouts_for(2), pytest.param(CONTIGUOUS, marks=pytest.mark.survives(
-    "lost", "a contiguous output is not gathered; here only a dropped handle fails"))], ids=str)  # fmt: skip
+ALL = pytest.mark.parametrize(
+    "layout",
+    [
+        *layouts_for(2),
+        pytest.param(
+            CONTIGUOUS,
+            marks=pytest.mark.survives(
+                "lost", "a contiguous output is not gathered; here only a dropped handle fails"
+            ),
+        ),
+    ],
+    ids=str,
+)
 SHORT_CUTS = {
     "add_alpha_0": (lambda x, y, out: torch.add(x, y, alpha=0, out=out), [X, Y]),
     "sub_alpha_0": (lambda x, y, out: torch.sub(x, y, alpha=0, out=out), [X, Y]),

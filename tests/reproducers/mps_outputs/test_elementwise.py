@@ -9,32 +9,140 @@ import torch
 from repro.layouts import EVERY_OTHER, TRANSPOSED, dense_layouts, each_layout
 from repro.outputs import check_functional, check_inplace, check_out, normal, positive
 
-UNARY = ["abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "exp", "exp2", "expm1", "floor", "frac", "log",
-         "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
-         "square", "tan", "tanh", "trunc"]  # fmt: skip
-BINARY = ["add", "atan2", "div", "fmod", "hypot", "logaddexp", "logaddexp2", "maximum", "minimum", "mul", "pow",
-          "remainder", "sub", "xlogy", "floor_divide", "copysign", "eq", "ne", "lt", "le", "gt", "ge", "logical_and",
-          "logical_or", "logical_xor"]  # fmt: skip
+UNARY = [
+    "abs",
+    "acos",
+    "asin",
+    "atan",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "frac",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "neg",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "trunc",
+]
+BINARY = [
+    "add",
+    "atan2",
+    "div",
+    "fmod",
+    "hypot",
+    "logaddexp",
+    "logaddexp2",
+    "maximum",
+    "minimum",
+    "mul",
+    "pow",
+    "remainder",
+    "sub",
+    "xlogy",
+    "floor_divide",
+    "copysign",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+]
 
 REPRODUCER = {
     "group": "mps_outputs",
     "title": "element-wise operators with a non-contiguous output",
-    "ops": ["abs.out", "acos.out", "asin.out", "atan.out", "ceil.out", "cos.out", "cosh.out", "erf.out", "exp.out",
-            "exp2.out", "expm1.out", "floor.out", "frac.out", "log.out", "log10.out", "log1p.out", "log2.out",
-            "neg.out", "reciprocal.out", "round.out", "rsqrt.out", "sigmoid.out", "sign.out", "sin.out", "sinh.out",
-            "sqrt.out", "square.out", "tan.out", "tanh.out", "trunc.out", "add.out", "atan2.out", "div.out",
-            "fmod.Tensor_out", "hypot.out", "logaddexp.out", "logaddexp2.out", "maximum.out", "minimum.out",
-            "mul.out", "pow.Tensor_Tensor_out", "remainder.Tensor_out", "sub.out", "xlogy.OutTensor",
-            "floor_divide.out", "copysign.out", "eq.Tensor_out", "ne.Tensor_out", "lt.Tensor_out", "le.Tensor_out",
-            "gt.Tensor_out", "ge.Tensor_out", "logical_and.out", "logical_or.out", "logical_xor.out",
-            "clamp.Tensor_out", "clamp.out", "clamp_", "lerp.Tensor_out", "lerp.Scalar_out", "lerp_.Scalar",
-            "where.self_out", "where.self"],
+    "ops": [
+        "abs.out",
+        "acos.out",
+        "asin.out",
+        "atan.out",
+        "ceil.out",
+        "cos.out",
+        "cosh.out",
+        "erf.out",
+        "exp.out",
+        "exp2.out",
+        "expm1.out",
+        "floor.out",
+        "frac.out",
+        "log.out",
+        "log10.out",
+        "log1p.out",
+        "log2.out",
+        "neg.out",
+        "reciprocal.out",
+        "round.out",
+        "rsqrt.out",
+        "sigmoid.out",
+        "sign.out",
+        "sin.out",
+        "sinh.out",
+        "sqrt.out",
+        "square.out",
+        "tan.out",
+        "tanh.out",
+        "trunc.out",
+        "add.out",
+        "atan2.out",
+        "div.out",
+        "fmod.Tensor_out",
+        "hypot.out",
+        "logaddexp.out",
+        "logaddexp2.out",
+        "maximum.out",
+        "minimum.out",
+        "mul.out",
+        "pow.Tensor_Tensor_out",
+        "remainder.Tensor_out",
+        "sub.out",
+        "xlogy.OutTensor",
+        "floor_divide.out",
+        "copysign.out",
+        "eq.Tensor_out",
+        "ne.Tensor_out",
+        "lt.Tensor_out",
+        "le.Tensor_out",
+        "gt.Tensor_out",
+        "ge.Tensor_out",
+        "logical_and.out",
+        "logical_or.out",
+        "logical_xor.out",
+        "clamp.Tensor_out",
+        "clamp.out",
+        "clamp_",
+        "lerp.Tensor_out",
+        "lerp.Scalar_out",
+        "lerp_.Scalar",
+        "where.self_out",
+        "where.self",
+    ],
     "references": ["pytorch#100764", "pytorch#97085", "pytorch#97858", "pytorch#151176"],
     "broken": "unknown",
     "fixed": "unknown",
     "macos": "<15",
     "faults": ["lost", "misplaced", "garbage", "restrided"],
-}  # fmt: skip
+}
 
 A, B, M = positive(4, 6), positive(4, 6, seed=1), normal(4, 6) > 0
 SIGNED = normal(4, 6, seed=2) * 3
@@ -50,7 +158,9 @@ def unary_input(name):
 
 def binary_inputs(name):
     """The same; comparisons and logic get small integers of both signs, some equal and some zero."""
-    return [SIGNED.round() % 3 - 1, SIGNED.t().reshape(4, 6).round() % 3 - 1] if name in DIGITS else [A * 3, B]
+    return (
+        [SIGNED.round() % 3 - 1, SIGNED.t().reshape(4, 6).round() % 3 - 1] if name in DIGITS else [A * 3, B]
+    )
 
 
 IN_PLACE = sorted(set(BINARY) - {"maximum", "minimum", "logaddexp", "logaddexp2"})
@@ -84,7 +194,11 @@ def test_binary_out(name, layout, device):
 @each_layout(2)
 def test_binary_out_of_transposed_inputs(name, layout, device):
     check_out(
-        lambda a, b, out: getattr(torch, name)(a, b, out=out), binary_inputs(name), layout, device, input_layout=TRANSPOSED
+        lambda a, b, out: getattr(torch, name)(a, b, out=out),
+        binary_inputs(name),
+        layout,
+        device,
+        input_layout=TRANSPOSED,
     )
 
 

@@ -12,16 +12,27 @@ REPRODUCER = {
     "group": "mps_outputs",
     "title": "indexed writes into a non-contiguous tensor",
     "ops": [
-        "index_add_", "index_add.out", "index_copy_", "index_fill_", "masked_fill_", "scatter_", "scatter_add_",
-        "scatter.src_out", "gather.out", "index_select.out", "index_put_", "_index_put_impl_",
-        "masked_scatter_", "take.out",
+        "index_add_",
+        "index_add.out",
+        "index_copy_",
+        "index_fill_",
+        "masked_fill_",
+        "scatter_",
+        "scatter_add_",
+        "scatter.src_out",
+        "gather.out",
+        "index_select.out",
+        "index_put_",
+        "_index_put_impl_",
+        "masked_scatter_",
+        "take.out",
     ],
     "references": ["pytorch#176171", "pytorch#131957"],
     "broken": "unknown",
     "fixed": "unknown",
     "macos": "<15",
     "faults": ["lost", "misplaced", "garbage", "restrided"],
-}  # fmt: skip
+}
 
 START, SOURCE, ROWS = normal(4, 6), normal(3, 6, seed=1), torch.tensor([2, 0, 3])
 INDEX = torch.tensor([[0, 1, 2, 3, 0, 1], [3, 2, 1, 0, 1, 2]])

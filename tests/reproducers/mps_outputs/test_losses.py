@@ -12,16 +12,29 @@ from repro.outputs import check_backward, check_functional, check_out, normal, p
 REPRODUCER = {
     "group": "mps_outputs",
     "title": "losses with a non-contiguous output",
-    "ops": ["mse_loss.out", "mse_loss", "mse_loss_backward", "smooth_l1_loss.out", "smooth_l1_loss",
-            "smooth_l1_loss_backward.grad_input", "huber_loss.out", "huber_loss", "huber_loss_backward.out",
-            "binary_cross_entropy.out", "binary_cross_entropy", "binary_cross_entropy_backward",
-            "soft_margin_loss.out", "soft_margin_loss", "soft_margin_loss_backward"],
+    "ops": [
+        "mse_loss.out",
+        "mse_loss",
+        "mse_loss_backward",
+        "smooth_l1_loss.out",
+        "smooth_l1_loss",
+        "smooth_l1_loss_backward.grad_input",
+        "huber_loss.out",
+        "huber_loss",
+        "huber_loss_backward.out",
+        "binary_cross_entropy.out",
+        "binary_cross_entropy",
+        "binary_cross_entropy_backward",
+        "soft_margin_loss.out",
+        "soft_margin_loss",
+        "soft_margin_loss_backward",
+    ],
     "references": ["pytorch#125696"],
     "broken": "unknown",
     "fixed": "unknown",
     "macos": "<15",
     "faults": ["lost", "misplaced", "garbage", "restrided"],
-}  # fmt: skip
+}
 
 A, B = positive(4, 6), positive(4, 6, seed=1)
 NONE = 0

@@ -1,4 +1,5 @@
-"""Matrix products into a view: ``torch.matmul(a, b, out=view)`` leaves the view unchanged (pytorch#104832)."""
+"""Matrix products into a view: ``torch.matmul(a, b, out=view)`` leaves the view unchanged
+(pytorch#104832)."""
 
 import pytest
 import torch
@@ -8,14 +9,26 @@ from repro.outputs import check_inplace, check_out, normal
 REPRODUCER = {
     "group": "mps_outputs",
     "title": "matrix products into a non-contiguous output",
-    "ops": ["mm.out", "bmm.out", "addmm.out", "addmm_", "addbmm.out", "baddbmm.out", "addmv.out", "mv.out",
-            "addr.out", "matmul.out", "linear.out", "dot.out"],
+    "ops": [
+        "mm.out",
+        "bmm.out",
+        "addmm.out",
+        "addmm_",
+        "addbmm.out",
+        "baddbmm.out",
+        "addmv.out",
+        "mv.out",
+        "addr.out",
+        "matmul.out",
+        "linear.out",
+        "dot.out",
+    ],
     "references": ["pytorch#104832"],
     "broken": "unknown",
     "fixed": "unknown",
     "macos": "<15",
     "faults": ["lost", "misplaced", "garbage", "restrided"],
-}  # fmt: skip
+}
 
 A, B, C = normal(4, 5), normal(5, 6, seed=1), normal(4, 6, seed=2)
 BATCH_A, BATCH_B, BATCH_C = normal(2, 4, 5), normal(2, 5, 6, seed=1), normal(2, 4, 6, seed=2)
@@ -60,7 +73,9 @@ def test_out_of_three_dimensions(name, layout, device):
     check_out(op, inputs, layout, device)
 
 
-@pytest.mark.survives("restrided", "matmul gives its kernel an inner view; the caller's tensor keeps its strides")
+@pytest.mark.survives(
+    "restrided", "matmul gives its kernel an inner view; the caller's tensor keeps its strides"
+)
 @each_layout(3)
 def test_matmul_out_of_three_dimensions(layout, device):
     check_out(lambda a, b, out: torch.matmul(a, b, out=out), [BATCH_A, BATCH_B], layout, device)

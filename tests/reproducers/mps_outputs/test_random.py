@@ -12,7 +12,15 @@ from repro.outputs import check_random
 REPRODUCER = {
     "group": "mps_outputs",
     "title": "random in-place operators on a non-contiguous tensor",
-    "ops": ["normal_", "uniform_", "bernoulli_.float", "bernoulli_.Tensor", "exponential_", "random_", "log_normal_"],
+    "ops": [
+        "normal_",
+        "uniform_",
+        "bernoulli_.float",
+        "bernoulli_.Tensor",
+        "exponential_",
+        "random_",
+        "log_normal_",
+    ],
     "references": ["pytorch#124029", "pytorch#165257", "pytorch#165267"],
     "broken": "<2.10",
     "fixed": "2.10",
@@ -20,13 +28,19 @@ REPRODUCER = {
     "faults": ["lost", "misplaced", "garbage", "restrided"],
 }
 
-WHY = "random values written in another order into a view that covers its whole buffer are as random as before"
+WHY = (
+    "random values written in another order into a view that covers its whole buffer are as random as before"
+)
 
 
 def each_layout(dims):
     params = []
     for layout in layouts_for(dims):
-        marks = [pytest.mark.survives("misplaced", WHY)] if layout in (TRANSPOSED, PERMUTED, CHANNELS_LAST) else []
+        marks = (
+            [pytest.mark.survives("misplaced", WHY)]
+            if layout in (TRANSPOSED, PERMUTED, CHANNELS_LAST)
+            else []
+        )
         params.append(pytest.param(layout, id=str(layout), marks=marks))
     params.append(pytest.param(CONTIGUOUS, id="contiguous", marks=pytest.mark.control))
     return pytest.mark.parametrize("layout", params)
@@ -49,14 +63,22 @@ def test_normal_of_four_dimensions(layout, device):
 @each_layout(2)
 def test_uniform(layout, device):
     check_random(
-        lambda out: out.uniform_(2, 3), (8, 6), layout, device, lambda v: spread(v) and bool(((v >= 2) & (v <= 3)).all())
+        lambda out: out.uniform_(2, 3),
+        (8, 6),
+        layout,
+        device,
+        lambda v: spread(v) and bool(((v >= 2) & (v <= 3)).all()),
     )
 
 
 @each_layout(2)
 def test_bernoulli(layout, device):
     check_random(
-        lambda out: out.bernoulli_(0.5), (8, 6), layout, device, lambda v: set(v.unique().tolist()) == {0.0, 1.0}
+        lambda out: out.bernoulli_(0.5),
+        (8, 6),
+        layout,
+        device,
+        lambda v: set(v.unique().tolist()) == {0.0, 1.0},
     )
 
 
@@ -64,7 +86,11 @@ def test_bernoulli(layout, device):
 def test_bernoulli_with_a_tensor_of_probabilities(layout, device):
     halves = torch.full((8, 6), 0.5).to(device)
     check_random(
-        lambda out: out.bernoulli_(halves), (8, 6), layout, device, lambda v: set(v.unique().tolist()) == {0.0, 1.0}
+        lambda out: out.bernoulli_(halves),
+        (8, 6),
+        layout,
+        device,
+        lambda v: set(v.unique().tolist()) == {0.0, 1.0},
     )
 
 
@@ -77,7 +103,9 @@ def test_exponential(layout, device):
 
 @each_layout(2)
 def test_log_normal(layout, device):
-    check_random(lambda out: out.log_normal_(), (8, 6), layout, device, lambda v: spread(v) and bool((v > 0).all()))
+    check_random(
+        lambda out: out.log_normal_(), (8, 6), layout, device, lambda v: spread(v) and bool((v > 0).all())
+    )
 
 
 @each_layout(2)

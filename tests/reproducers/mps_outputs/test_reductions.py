@@ -8,16 +8,36 @@ from repro.outputs import Placed, check_out, normal, positive
 REPRODUCER = {
     "group": "mps_outputs",
     "title": "reductions into a non-contiguous output",
-    "ops": ["sum.IntList_out", "mean.out", "prod.int_out", "amax.out", "amin.out", "argmax.out", "argmin.out",
-            "any.out", "all.out", "std.correction_out", "var.correction_out", "norm.out", "linalg_vector_norm.out",
-            "max.dim_max", "min.dim_min", "logsumexp.out", "std.out", "var.out", "max.unary_out", "dot.out",
-            "nansum.out", "count_nonzero"],
+    "ops": [
+        "sum.IntList_out",
+        "mean.out",
+        "prod.int_out",
+        "amax.out",
+        "amin.out",
+        "argmax.out",
+        "argmin.out",
+        "any.out",
+        "all.out",
+        "std.correction_out",
+        "var.correction_out",
+        "norm.out",
+        "linalg_vector_norm.out",
+        "max.dim_max",
+        "min.dim_min",
+        "logsumexp.out",
+        "std.out",
+        "var.out",
+        "max.unary_out",
+        "dot.out",
+        "nansum.out",
+        "count_nonzero",
+    ],
     "references": [],
     "broken": "unknown",
     "fixed": "unknown",
     "macos": "<15",
     "faults": ["lost", "misplaced", "garbage", "restrided"],
-}  # fmt: skip
+}
 
 X, FEW, MOST = positive(3, 4, 6), normal(3, 4, 6) > 1, normal(3, 4, 6) > -1
 

@@ -1,4 +1,5 @@
-"""Softmax into a view. The public ``out=`` forms protect themselves; the kernels' own ``_softmax.out`` do not."""
+"""Softmax into a view. The public ``out=`` forms protect themselves; the kernels' own ``_softmax.out`` do
+not."""
 
 import pytest
 import torch
@@ -8,7 +9,14 @@ from repro.outputs import check_functional, check_out, normal
 REPRODUCER = {
     "group": "mps_outputs",
     "title": "softmax with a non-contiguous output",
-    "ops": ["_softmax.out", "_log_softmax.out", "_softmax", "_log_softmax", "softmax.int_out", "log_softmax.int_out"],
+    "ops": [
+        "_softmax.out",
+        "_log_softmax.out",
+        "_softmax",
+        "_log_softmax",
+        "softmax.int_out",
+        "log_softmax.int_out",
+    ],
     "references": [],
     "broken": "unknown",
     "fixed": "unknown",
@@ -30,7 +38,10 @@ PUBLIC = {"softmax": torch.softmax, "log_softmax": torch.log_softmax}
 def test_kernel_out(name, layout, device):
     functional, into = KERNELS[name]
     check_out(
-        lambda x, out: functional(x, 1, False) if out is None else into(x, 1, False, out=out), [X], layout, device
+        lambda x, out: functional(x, 1, False) if out is None else into(x, 1, False, out=out),
+        [X],
+        layout,
+        device,
     )
 
 

@@ -1,4 +1,5 @@
-"""Operators that reorder or join: sort, topk, kthvalue, cumulative forms, cat, stack (pytorch#91308), roll, flip."""
+"""Operators that reorder or join: sort, topk, kthvalue, cumulative forms, cat, stack (pytorch#91308),
+roll, flip."""
 
 import pytest
 import torch
@@ -8,15 +9,28 @@ from repro.outputs import check_out, normal
 REPRODUCER = {
     "group": "mps_outputs",
     "title": "reordering and joining into a non-contiguous output",
-    "ops": ["sort.values", "sort.values_stable", "topk.values", "kthvalue.values", "cummax.out", "cumsum.out",
-            "cumprod.out", "cat.out", "stack.out", "tril.out", "triu.out", "msort.out", "_cummax_helper",
-            "_stack.out"],
+    "ops": [
+        "sort.values",
+        "sort.values_stable",
+        "topk.values",
+        "kthvalue.values",
+        "cummax.out",
+        "cumsum.out",
+        "cumprod.out",
+        "cat.out",
+        "stack.out",
+        "tril.out",
+        "triu.out",
+        "msort.out",
+        "_cummax_helper",
+        "_stack.out",
+    ],
     "references": ["pytorch#91308"],
     "broken": "unknown",
     "fixed": "unknown",
     "macos": "<15",
     "faults": ["lost", "misplaced", "garbage", "restrided"],
-}  # fmt: skip
+}
 
 X, Y = normal(4, 6), normal(3, 6, seed=1)
 SPREAD = X[:, torch.randperm(6, generator=torch.Generator().manual_seed(1))]

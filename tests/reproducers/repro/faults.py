@@ -11,7 +11,7 @@ A fresh result has no caller's tensor: when it is not contiguous, its memory sta
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Set, Tuple
+from typing import Any, Callable, Iterable, Iterator
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -63,7 +63,7 @@ def uninitialised(like: torch.Tensor) -> torch.Tensor:
     return like + 41
 
 
-FAULTS: Dict[str, Callable[[torch.Tensor, torch.Tensor], None]] = {
+FAULTS: dict[str, Callable[[torch.Tensor, torch.Tensor], None]] = {
     "lost": _lost,
     "lost-views": _lost,
     "dropped": _lost,
@@ -76,7 +76,7 @@ FAULTS: Dict[str, Callable[[torch.Tensor, torch.Tensor], None]] = {
 ``dropped`` is a kernel that rebinds its ``out`` handle, so that not even a contiguous output is written."""
 
 
-_entered: List[FaultyBackend] = []
+_entered: list[FaultyBackend] = []
 
 
 def _buffer(tensor: torch.Tensor) -> int:
@@ -84,7 +84,8 @@ def _buffer(tensor: torch.Tensor) -> int:
 
 
 def escaped(output: torch.Tensor) -> bool:
-    """Whether a fault is simulated, but no faulty kernel wrote this output: then there is nothing to catch."""
+    """Whether a fault is simulated, but no faulty kernel wrote this output: then there is nothing to
+    catch."""
     return bool(_entered) and _buffer(output) not in _entered[-1].written
 
 
@@ -92,7 +93,8 @@ def gathered(tensor: torch.Tensor, fault: str) -> bool:
     """Whether the backend would put the output in a temporary: the constructor's own test.
 
     Args:
-        fault: ``lost-views`` uses the test of 1.13 (any view), ``dropped`` none, all others that of 2.5 to 2.14.
+        fault: ``lost-views`` uses the test of 1.13 (any view), ``dropped`` none, all others that of 2.5 to
+            2.14.
     """
     if fault == "dropped":
         return True
@@ -108,10 +110,45 @@ def base_name(overload: str) -> str:
 
 
 PLUMBING = frozenset(
-    "copy fill zero clone contiguous detach resize set as_strided empty empty_like empty_strided new_empty "
-    "new_empty_strided new_zeros new_full zeros zeros_like ones ones_like full full_like to _to_copy lift_fresh "
-    "lift_fresh_copy view_as_real view_as_complex _unsafe_view _conj_physical conj_physical "
-    "resolve_conj resolve_neg set_source resize_as _reshape_alias expand_copy".split()
+    [
+        "copy",
+        "fill",
+        "zero",
+        "clone",
+        "contiguous",
+        "detach",
+        "resize",
+        "set",
+        "as_strided",
+        "empty",
+        "empty_like",
+        "empty_strided",
+        "new_empty",
+        "new_empty_strided",
+        "new_zeros",
+        "new_full",
+        "zeros",
+        "zeros_like",
+        "ones",
+        "ones_like",
+        "full",
+        "full_like",
+        "to",
+        "_to_copy",
+        "lift_fresh",
+        "lift_fresh_copy",
+        "view_as_real",
+        "view_as_complex",
+        "_unsafe_view",
+        "_conj_physical",
+        "conj_physical",
+        "resolve_conj",
+        "resolve_neg",
+        "set_source",
+        "resize_as",
+        "_reshape_alias",
+        "expand_copy",
+    ]
 )
 """Operators that ``*`` leaves alone: they allocate and copy, and the backend's own are right."""
 
@@ -134,9 +171,9 @@ class FaultyBackend(TorchDispatchMode):
         if fault not in FAULTS:
             raise ValueError("no such fault: {}; there are {}".format(fault, ", ".join(FAULTS)))
         self.fault = fault
-        self.ops: FrozenSet[str] = frozenset(base_name(op) for op in ops)
-        self.hits: Dict[str, int] = {}
-        self.written: Set[int] = set()
+        self.ops: frozenset[str] = frozenset(base_name(op) for op in ops)
+        self.hits: dict[str, int] = {}
+        self.written: set[int] = set()
 
     def __enter__(self) -> FaultyBackend:
         _entered.append(self)
@@ -147,14 +184,14 @@ class FaultyBackend(TorchDispatchMode):
         super().__exit__(*exception)
 
     def __torch_dispatch__(
-        self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = dict(kwargs or {})
         if _pauses[0] or not self._chosen(base_name(func._schema.name)):
             return func(*args, **kwargs)
         arguments = func._schema.arguments
-        given: List[Any] = list(args)
-        swapped: Dict[int, Tuple[torch.Tensor, torch.Tensor]] = {}
+        given: list[Any] = list(args)
+        swapped: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         for position, argument in enumerate(arguments):
             if argument.alias_info is None or not argument.alias_info.is_write:
                 continue
@@ -177,7 +214,7 @@ class FaultyBackend(TorchDispatchMode):
     def _chosen(self, name: str) -> bool:
         return name in self.ops or ("*" in self.ops and name not in PLUMBING)
 
-    def _map(self, func: Any, result: Any, swapped: Dict[int, Tuple[torch.Tensor, torch.Tensor]]) -> Any:
+    def _map(self, func: Any, result: Any, swapped: dict[int, tuple[torch.Tensor, torch.Tensor]]) -> Any:
         if isinstance(result, (tuple, list)):
             return type(result)(self._map(func, item, swapped) for item in result)
         if not isinstance(result, torch.Tensor):

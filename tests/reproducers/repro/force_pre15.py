@@ -1,7 +1,9 @@
-"""Makes an unmodified torch 2.5 to 2.14 wheel take its "macOS < 15" path on macOS 15 or newer. Not run on a Mac yet.
+"""Makes an unmodified torch 2.5 to 2.14 wheel take its "macOS < 15" path on macOS 15 or newer. Not run on
+a Mac yet.
 
 torch asks ``-[NSProcessInfo isOperatingSystemAtLeastVersion:]`` once and keeps the answers in the statics of
-``MPSDevice::isMacOS13Plus`` (aten/src/ATen/mps/MPSDevice.mm). The method is replaced for that one question and
+``MPSDevice::isMacOS13Plus`` (aten/src/ATen/mps/MPSDevice.mm). The method is replaced for that one question
+and
 put back; then torch is asked again, and only an answer it has kept can still be no.
 """
 
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any, List
+from typing import Any
 
 
 class _Version(ctypes.Structure):
@@ -17,7 +19,7 @@ class _Version(ctypes.Structure):
 
 
 _METHOD = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, _Version)
-_alive: List[Any] = []
+_alive: list[Any] = []
 
 
 def force_pre15(below: int = 15) -> bool:
@@ -37,7 +39,7 @@ def force_pre15(below: int = 15) -> bool:
     if sys.platform != "darwin":
         raise RuntimeError("the macOS < 15 path can be forced on a Mac only")
     if not hasattr(torch._C, "_mps_is_on_macos_or_newer"):
-        raise RuntimeError("torch {} does not ask for the macOS version this way".format(torch.__version__))
+        raise RuntimeError(f"torch {torch.__version__} does not ask for the macOS version this way")
     ctypes.CDLL("/System/Library/Frameworks/Foundation.framework/Foundation")
     objc = ctypes.CDLL("/usr/lib/libobjc.A.dylib")
 

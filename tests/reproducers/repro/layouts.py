@@ -7,7 +7,7 @@ contiguous base is and how the view is cut from it; only the base ever travels b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, List, Tuple
+from typing import Callable, Tuple
 
 import pytest
 import torch
@@ -32,7 +32,7 @@ class Layout:
     base_shape: Callable[[Shape], Shape]
     cut: Callable[[torch.Tensor], torch.Tensor]
     recipe: str
-    dims: Tuple[int, int] = (1, 9)
+    dims: tuple[int, int] = (1, 9)
     gaps: bool = True
 
     def __str__(self) -> str:
@@ -98,12 +98,12 @@ STRIDED = (
 )
 
 
-def layouts_for(dims: int) -> List[Layout]:
+def layouts_for(dims: int) -> list[Layout]:
     """The non-contiguous or offset layouts that exist for tensors of ``dims`` dimensions."""
     return [layout for layout in STRIDED if layout.dims[0] <= dims <= layout.dims[1]]
 
 
-def each_layout(dims: int, leave_out: Tuple[Layout, ...] = ()) -> pytest.MarkDecorator:
+def each_layout(dims: int, leave_out: tuple[Layout, ...] = ()) -> pytest.MarkDecorator:
     """Parametrise a test over every layout of ``dims`` dimensions, with the contiguous one as a control.
 
     The control has to pass with a healthy backend and with a faulty one.

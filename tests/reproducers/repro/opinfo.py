@@ -1,4 +1,5 @@
-"""Drives torch's own OpInfo database, which every wheel from 1.13 on carries, through the suite's output check.
+"""Drives torch's own OpInfo database, which every wheel from 1.13 on carries, through the suite's output
+check.
 
 It answers for each operator and entry point: called with a non-contiguous output (or input, for a fresh
 result), is the result the CPU's, and are the gaps untouched?
@@ -9,7 +10,7 @@ from __future__ import annotations
 import sys
 import types
 import warnings
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterator
 
 import pytest
 import torch
@@ -24,10 +25,10 @@ DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64)
 SAMPLES = 4
 LARGEST = 4096
 
-_database: Dict[str, Any] = {}
+_database: dict[str, Any] = {}
 
 
-def database() -> Dict[str, Any]:
+def database() -> dict[str, Any]:
     """The installed wheel's operators by name (variants as ``name.variant``); loaded once.
 
     Raises:
@@ -54,7 +55,7 @@ def _stand_in_for_expecttest() -> None:
         sys.modules["expecttest"] = module
 
 
-def names(aten_names: Optional[Tuple[str, ...]] = None) -> List[str]:
+def names(aten_names: tuple[str, ...] | None = None) -> list[str]:
     """The operators of the database, or those whose ATen name is one of ``aten_names``."""
     ops = database()
     if aten_names is None:
@@ -63,9 +64,10 @@ def names(aten_names: Optional[Tuple[str, ...]] = None) -> List[str]:
     return sorted(name for name, op in ops.items() if wanted & _aten_names(op))
 
 
-def names_or_reason(aten_names: List[str]) -> List[Any]:
-    """The database's operators for a generated page; where it has none, one test that is skipped and says so."""
-    found: List[Any] = list(names(tuple(aten_names)))
+def names_or_reason(aten_names: list[str]) -> list[Any]:
+    """The database's operators for a generated page; where it has none, one test that is skipped and says
+    so."""
+    found: list[Any] = list(names(tuple(aten_names)))
     if not found:
         reason = "the OpInfo database of this release has none of " + ", ".join(aten_names)
         found.append(pytest.param("none", marks=pytest.mark.skip(reason=reason)))
@@ -78,12 +80,12 @@ def _aten_names(op: Any) -> set:
     return {faults.base_name(name) for name in candidates if name} | {"special_" + op.name.split(".")[-1]}
 
 
-def samples(op: Any) -> Tuple[torch.dtype, List[Any]]:
+def samples(op: Any) -> tuple[torch.dtype, list[Any]]:
     """A few small samples on the CPU with the first dtype of :data:`DTYPES` that the operator takes there."""
     for dtype in DTYPES:
         if not op.supports_dtype(dtype, "cpu"):
             continue
-        found: List[Any] = []
+        found: list[Any] = []
         with faults.reference(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.manual_seed(7)
@@ -98,7 +100,7 @@ def samples(op: Any) -> Tuple[torch.dtype, List[Any]]:
     raise AssertionError
 
 
-def _tensors(result: Any) -> Optional[Tuple[torch.Tensor, ...]]:
+def _tensors(result: Any) -> tuple[torch.Tensor, ...] | None:
     if isinstance(result, torch.Tensor):
         return (result,)
     if isinstance(result, (tuple, list)) and result and all(isinstance(r, torch.Tensor) for r in result):
@@ -129,7 +131,8 @@ def _plain(values: torch.Tensor, layout: Layout, device: torch.device) -> torch.
 
 
 class _Seen(TorchDispatchMode):
-    """Notes whether anything that was dispatched draws random numbers; OpInfo's own wrappers hide it by seeding."""
+    """Notes whether anything that was dispatched draws random numbers; OpInfo's own wrappers hide it by
+    seeding."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -137,7 +140,9 @@ class _Seen(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         tags = getattr(func, "tags", ())
-        self.random = self.random or torch.Tag.nondeterministic_seeded in tags or "generator" in str(func._schema)
+        self.random = (
+            self.random or torch.Tag.nondeterministic_seeded in tags or "generator" in str(func._schema)
+        )
         return func(*args, **(kwargs or {}))
 
 
@@ -157,7 +162,7 @@ class Call:
         kwargs.update(more)
         return self.op(_moved(self.sample.input, move), *args, **kwargs)
 
-    def expected(self) -> Optional[Tuple[torch.Tensor, ...]]:
+    def expected(self) -> tuple[torch.Tensor, ...] | None:
         """The CPU's results, or ``None`` where two runs differ: random or uninitialised values."""
         with faults.reference(), _Seen() as seen:
             first = _tensors(self.run(torch.device("cpu")))
@@ -194,7 +199,7 @@ def check(name: str, entry: str, device: torch.device) -> None:
         pytest.skip("has no out=")
     if entry == "inplace" and op.inplace_variant is None:
         pytest.skip("has no in-place variant")
-    reasons: Dict[str, int] = {}
+    reasons: dict[str, int] = {}
     checked = 0
     for call in _calls(op, entry):
         why = _CHECKS[entry](call, device)
@@ -239,7 +244,7 @@ def _check_out(call: Call, device: torch.device) -> str:
         for index, (out, want) in enumerate(zip(placed, expected)):
             with faults.reference():
                 found = out.verdict_by(lambda values, want=want: close(values, want))
-            out.raise_unless_ok(found, "output {} of {}".format(index, call.op.name))
+            out.raise_unless_ok(found, f"output {index} of {call.op.name}")
             _note_escape(out.base)
     return ""
 
@@ -300,14 +305,15 @@ def _check_functional(call: Call, device: torch.device) -> str:
             with faults.reference():
                 verdict = OK if close(result.detach().cpu(), want) else GARBAGE
             record.verdict(verdict)
-            assert verdict == OK, "result {} of {} with {} inputs differs from the CPU's; its strides are {}".format(
-                index, call.op.name, layout.name, result.stride()
+            assert verdict == OK, (
+                f"result {index} of {call.op.name} with {layout.name} inputs differs "
+                f"from the CPU's; its strides are {result.stride()}"
             )
             _note_escape(result)
     return "" if strided else "result is contiguous or a view"
 
 
-def _try(compute: Callable[[], Optional[Tuple[torch.Tensor, ...]]]) -> Any:
+def _try(compute: Callable[[], tuple[torch.Tensor, ...] | None]) -> Any:
     try:
         result = compute()
     except (RuntimeError, TypeError, NotImplementedError) as refusal:

@@ -7,7 +7,7 @@ arrives (``lost``), it lands in other cells of the buffer (``misplaced``), or so
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Sequence
 
 import torch
 
@@ -38,7 +38,7 @@ def sentinel(dtype: torch.dtype) -> Any:
     return -777.0 if dtype.is_floating_point or dtype.is_complex else -77
 
 
-def tolerance(dtype: torch.dtype) -> Tuple[float, float]:
+def tolerance(dtype: torch.dtype) -> tuple[float, float]:
     """Relative and absolute tolerance for comparing two backends."""
     if dtype in (torch.float16, torch.bfloat16):
         return 2e-2, 2e-2
@@ -79,27 +79,27 @@ class Placed:
         self.strides = self.view.stride()
         self.offset = self.view.storage_offset()
 
-    def verdict(self, expected: torch.Tensor) -> Tuple[str, str]:
+    def verdict(self, expected: torch.Tensor) -> tuple[str, str]:
         """What became of a write of ``expected`` to the view: the verdict, and the evidence in words."""
         return self._judge(lambda values: same(values, expected), dense=expected)
 
-    def verdict_by(self, holds: Callable[[torch.Tensor], bool]) -> Tuple[str, str]:
+    def verdict_by(self, holds: Callable[[torch.Tensor], bool]) -> tuple[str, str]:
         """The same for values that only a predicate can judge, such as random ones."""
         return self._judge(holds, dense=None)
 
-    def _judge(self, holds: Callable[[torch.Tensor], bool], dense: Optional[torch.Tensor]) -> Tuple[str, str]:
+    def _judge(self, holds: Callable[[torch.Tensor], bool], dense: torch.Tensor | None) -> tuple[str, str]:
         if (self.view.stride(), self.view.storage_offset()) != (self.strides, self.offset):
-            return RESTRIDED, "strides {} became {}".format(self.strides, self.view.stride())
+            return RESTRIDED, f"strides {self.strides} became {self.view.stride()}"
         with faults.reference():
             return self._judge_base(self.base.cpu(), holds, dense)
 
     def _judge_base(
-        self, after: torch.Tensor, holds: Callable[[torch.Tensor], bool], dense: Optional[torch.Tensor]
-    ) -> Tuple[str, str]:
+        self, after: torch.Tensor, holds: Callable[[torch.Tensor], bool], dense: torch.Tensor | None
+    ) -> tuple[str, str]:
         touched = after[self.gaps] != self.before[self.gaps]
         values = self.layout.cut(after)
         if bool(touched.any()):
-            return MISPLACED, "{} of {} gap cells were written".format(int(touched.sum()), touched.numel())
+            return MISPLACED, f"{int(touched.sum())} of {touched.numel()} gap cells were written"
         if holds(values):
             return OK, ""
         if torch.equal(after, self.before):
@@ -107,29 +107,20 @@ class Placed:
         if dense is not None and same(after.flatten()[: dense.numel()], dense.flatten()):
             return MISPLACED, "the right values, written densely from the start of the buffer"
         wrong = int((values != dense).sum()) if dense is not None else values.numel()
-        return GARBAGE, "{} of {} cells differ from the CPU".format(wrong, values.numel())
+        return GARBAGE, f"{wrong} of {values.numel()} cells differ from the CPU"
 
     def assert_ok(self, expected: torch.Tensor, what: str = "output") -> None:
         self.raise_unless_ok(self.verdict(expected), what)
 
-    def raise_unless_ok(self, verdict: Tuple[str, str], what: str) -> None:
+    def raise_unless_ok(self, verdict: tuple[str, str], what: str) -> None:
         name, evidence = verdict
         record.verdict(name)
         assert name == OK, (
-            "{} is {}: {}\n"
-            "    base = torch.full({}, {}, device={!r})\n"
-            "    {}    # shape {}, strides {}, storage offset {}"
-        ).format(
-            what,
-            name,
-            evidence,
-            tuple(self.base.shape),
-            sentinel(self.base.dtype),
-            str(self.base.device),
-            self.layout.recipe,
-            tuple(self.view.shape),
-            tuple(self.strides),
-            self.offset,
+            f"{what} is {name}: {evidence}\n"
+            f"    base = torch.full({tuple(self.base.shape)}, {sentinel(self.base.dtype)}, "
+            f"device={str(self.base.device)!r})\n"
+            f"    {self.layout.recipe}    # shape {tuple(self.view.shape)}, "
+            f"strides {tuple(self.strides)}, storage offset {self.offset}"
         )
 
 
@@ -138,11 +129,13 @@ def place(values: torch.Tensor, layout: Layout, device: torch.device) -> torch.T
     return Placed(values, layout, device).view
 
 
-def _tuple(result: Any) -> Tuple[torch.Tensor, ...]:
+def _tuple(result: Any) -> tuple[torch.Tensor, ...]:
     return (result,) if isinstance(result, torch.Tensor) else tuple(result)
 
 
-def _inputs(inputs: Sequence[torch.Tensor], layout: Optional[Layout], device: torch.device) -> List[torch.Tensor]:
+def _inputs(
+    inputs: Sequence[torch.Tensor], layout: Layout | None, device: torch.device
+) -> list[torch.Tensor]:
     placed = []
     for values in inputs:
         fits = layout is not None and layout.dims[0] <= values.dim() <= layout.dims[1]
@@ -156,7 +149,7 @@ def check_inplace(
     inputs: Sequence[torch.Tensor],
     layout: Layout,
     device: torch.device,
-    input_layout: Optional[Layout] = None,
+    input_layout: Layout | None = None,
 ) -> None:
     """``op(view, *inputs)`` changes the view in place; the result must be the CPU's.
 
@@ -183,7 +176,7 @@ def check_out(
     inputs: Sequence[torch.Tensor],
     layout: Layout,
     device: torch.device,
-    input_layout: Optional[Layout] = None,
+    input_layout: Layout | None = None,
 ) -> None:
     """``op(*inputs, out=view)`` writes into views of the layout; each must hold the CPU's result.
 
@@ -204,7 +197,7 @@ def check_out(
     views = tuple(p.view for p in placed)
     op(*_inputs(inputs, input_layout, device), out=views[0] if len(views) == 1 else views)
     for index, (out, want) in enumerate(zip(placed, expected)):
-        out.assert_ok(want, "output {}".format(index))
+        out.assert_ok(want, f"output {index}")
 
 
 def check_functional(
@@ -237,11 +230,13 @@ def check_backward(
 
 
 def _gradients(
-    op: Callable[..., torch.Tensor], inputs: List[torch.Tensor], layout: Layout, device: torch.device
-) -> Tuple[torch.Tensor, ...]:
+    op: Callable[..., torch.Tensor], inputs: list[torch.Tensor], layout: Layout, device: torch.device
+) -> tuple[torch.Tensor, ...]:
     leaves = [t.detach().requires_grad_() for t in inputs]
     out = op(*leaves)
-    incoming = place(normal(*out.shape, seed=77), layout if out.dim() >= layout.dims[0] else CONTIGUOUS, device)
+    incoming = place(
+        normal(*out.shape, seed=77), layout if out.dim() >= layout.dims[0] else CONTIGUOUS, device
+    )
     return torch.autograd.grad(out, leaves, incoming)
 
 
@@ -251,8 +246,9 @@ def _assert_results(
     for index, (result, want) in enumerate(zip(results, expected)):
         name = OK if same(result.detach().cpu(), want.detach()) else GARBAGE
         record.verdict(name)
-        assert name == OK, "{} {} differs from the CPU's; inputs are {} ({}), its strides are {}".format(
-            what, index, layout.name, layout.recipe, tuple(result.stride())
+        assert name == OK, (
+            f"{what} {index} differs from the CPU's; inputs are {layout.name} ({layout.recipe}), "
+            f"its strides are {tuple(result.stride())}"
         )
 
 

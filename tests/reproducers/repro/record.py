@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any
 
-_facts: Dict[str, Any] = {}
+_facts: dict[str, Any] = {}
 
 
 def start() -> None:
@@ -13,7 +13,8 @@ def start() -> None:
 
 
 def verdict(name: str) -> None:
-    """What became of an output: ``ok``, ``lost``, ``misplaced``, ``garbage`` or ``restrided``; the worst stays."""
+    """What became of an output: ``ok``, ``lost``, ``misplaced``, ``garbage`` or ``restrided``; the worst
+    stays."""
     if _facts.get("verdict", "ok") == "ok":
         _facts["verdict"] = name
 
@@ -23,6 +24,6 @@ def fact(name: str, value: Any) -> None:
     _facts[name] = value
 
 
-def facts() -> Dict[str, Any]:
+def facts() -> dict[str, Any]:
     """What the running test has recorded so far."""
     return dict(_facts)

@@ -1,4 +1,5 @@
-"""Which operations keep a tensor's strides and which make it contiguous: the ground the whole defect stands on."""
+"""Which operations keep a tensor's strides and which make it contiguous: the ground the whole defect
+stands on."""
 
 import pytest
 import torch

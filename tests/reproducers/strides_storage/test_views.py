@@ -44,7 +44,9 @@ def test_arithmetic(cut, size, stride, offset, device):
     assert float(first) == float(offset)
 
 
-@pytest.mark.parametrize("cut", [v[1] for v in VIEWS if v[0] != "expand"], ids=[v[0] for v in VIEWS if v[0] != "expand"])
+@pytest.mark.parametrize(
+    "cut", [v[1] for v in VIEWS if v[0] != "expand"], ids=[v[0] for v in VIEWS if v[0] != "expand"]
+)
 def test_a_write_to_the_view_is_a_write_to_the_base(cut, device):
     whole = base(device)
     cut(whole).fill_(-1.0)

@@ -1,4 +1,5 @@
-"""Every operator of torch's own OpInfo database with a non-contiguous output: ``out=``, in place, fresh result."""
+"""Every operator of torch's own OpInfo database with a non-contiguous output: ``out=``, in place, fresh
+result."""
 
 import pytest
 from repro import opinfo

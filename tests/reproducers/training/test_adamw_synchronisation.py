@@ -25,7 +25,8 @@ VARIANTS = {
     "capturable": {"capturable": True, "foreach": False},
     "capturable_foreach": {"capturable": True, "foreach": True},
 }
-# On the CPU, counted in 1.13 and 2.13: one read of the step for each parameter, two with foreach (one for each
+# On the CPU, counted in 1.13 and 2.13: one read of the step for each parameter, two with foreach (one for
+# each
 # bias correction); the fused CPU kernel reads it too. On CUDA, fused and capturable exist to read nothing.
 COUNTS = {
     "cpu": {"default": PARAMETERS, "foreach": 2 * PARAMETERS, "fused": PARAMETERS},
@@ -44,7 +45,7 @@ def items_per_step(device, **settings):
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
             optimizer.step()
     except (TypeError, RuntimeError, AssertionError, NotImplementedError) as refusal:
-        pytest.skip("this release refuses {} on {}: {}".format(settings, device.type, str(refusal)[:120]))
+        pytest.skip(f"this release refuses {settings} on {device.type}: {str(refusal)[:120]}")
     count = sum(event.name == "aten::item" for event in profile.events())
     record.fact("items", count)
     return count
@@ -54,7 +55,7 @@ def items_per_step(device, **settings):
 def test_items_per_step(name, device):
     count = items_per_step(device, **VARIANTS[name])
     if name not in COUNTS.get(device.type, {}):
-        pytest.skip("no count is established for {} on {}; this release makes {}".format(name, device.type, count))
+        pytest.skip(f"no count is established for {name} on {device.type}; this release makes {count}")
     assert count == COUNTS[device.type][name]
 
 

@@ -44,7 +44,7 @@ def autocast(device):
     try:
         return torch.autocast(device.type, dtype=lower_type(device))
     except RuntimeError as refusal:
-        pytest.skip("this release has no autocast for {}: {}".format(device.type, refusal))
+        pytest.skip(f"this release has no autocast for {device.type}: {refusal}")
 
 
 def make_scaler(device, **settings):
@@ -139,7 +139,7 @@ def test_unscaling_twice_is_an_error(device):
 @pytest.mark.parametrize("name", sorted({name for names in FLOAT32.values() for name in names}))
 def test_autocast_runs_it_in_float32(name, device):
     if name not in FLOAT32[device.type]:
-        pytest.skip("not on the float32 list of {}".format(device.type))
+        pytest.skip(f"not on the float32 list of {device.type}")
     low = torch.rand(4, 4, device=device).to(lower_type(device))
     with autocast(device):
         assert OPS[name](low).dtype == torch.float32

@@ -20,7 +20,8 @@ class Change:
     """What became of one reproducer between two runs.
 
     Args:
-        verdict: ``fixed`` (failed before, passes now: only this proves a fix), ``still broken``, ``newly broken``,
+        verdict: ``fixed`` (failed before, passes now: only this proves a fix), ``still broken``, ``newly
+            broken``,
             ``unchanged`` (passes in both), or ``not compared`` (no case ran in both).
         fixed, still_broken, newly_broken: node ids of the cases.
         expected: whether all that is still broken is a known failure of the release under test.

@@ -62,7 +62,8 @@ def run(request: Request, reports: Reports) -> int:
     """Run what was asked, print the tables, write the reports, and return the exit code.
 
     Raises:
-        PatchkitError: any of those of :mod:`patchkit.regress.failures`, wrong usage, or a report that cannot be
+        PatchkitError: any of those of :mod:`patchkit.regress.failures`, wrong usage, or a report that
+            cannot be
             written.
     """
     from rich.console import Console
@@ -128,15 +129,18 @@ def _baseline_place(text: str, keep: bool) -> contextlib.AbstractContextManager[
 
 
 def _run(
-    console: Console, place: Place, suite: Path, pages: Sequence[Reproducer], request: Request, simulate: str = ""
+    console: Console,
+    place: Place,
+    suite: Path,
+    pages: Sequence[Reproducer],
+    request: Request,
+    simulate: str = "",
 ) -> Run:
     from patchkit.regress.report_text import live
 
     title = f"{place.label} {simulate}".strip()
     with live(console, len(pages), title) as progress:
-        return run_suite(
-            place, suite, pages, request.options, simulate=simulate, on_case=progress.case
-        )
+        return run_suite(place, suite, pages, request.options, simulate=simulate, on_case=progress.case)
 
 
 def _judge(console: Console, subject: Run, baseline: Run | None, reports: Reports) -> int:
@@ -157,7 +161,8 @@ def _judge(console: Console, subject: Run, baseline: Run | None, reports: Report
 
 
 def exit_code(subject: Run, changes: Sequence[Change] = ()) -> int:
-    """Return 1 where a test failed unexpectedly or, against a baseline, something is still or newly broken."""
+    """Return 1 where a test failed unexpectedly or, against a baseline, something is still or newly
+    broken."""
     return int(subject.count(*BAD) > 0 or any(change.fails for change in changes))
 
 
@@ -210,4 +215,3 @@ def _write_file(path: Path, render: Callable[[], str]) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror}.") from error
-

@@ -1,4 +1,5 @@
-"""Makes an isolated environment for the torch under test, and removes it; the user's own is never written to."""
+"""Makes an isolated environment for the torch under test, and removes it; the user's own is never written
+to."""
 
 from __future__ import annotations
 
@@ -148,7 +149,8 @@ def _python_for_version(version: str) -> Path:
         if found is not None:
             return found
     raise EnvironmentBuildError(
-        f"torch {version} needs Python 3.{newest} or older, and none is on PATH; install one, or use --python."
+        f"torch {version} needs Python 3.{newest} or older, and none is on PATH; "
+        "install one, or use --python."
     )
 
 
@@ -193,7 +195,9 @@ def _run(command: list[str], what: str) -> str:
 
 
 def _pip(command: list[str], what: str) -> None:
-    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_USER")}
+    environment = {
+        k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_USER")
+    }
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode == 0:
         return
@@ -203,9 +207,13 @@ def _pip(command: list[str], what: str) -> None:
     if "is not a supported wheel on this platform" in said:
         raise WheelError(f"{what} is not for this platform and Python: {_last_line(said)}")
     if "No space left" in said:
-        raise EnvironmentBuildError(f"no space left while installing {what}; free some, or point TMPDIR elsewhere.")
+        raise EnvironmentBuildError(
+            f"no space left while installing {what}; free some, or point TMPDIR elsewhere."
+        )
     if "No module named pip" in said:
-        raise EnvironmentBuildError(f"{command[0]} has no pip; install pytest into the interpreter of --python.")
+        raise EnvironmentBuildError(
+            f"{command[0]} has no pip; install pytest into the interpreter of --python."
+        )
     raise EnvironmentBuildError(f"{what} could not be installed: {_last_line(said)}")
 
 

@@ -167,7 +167,9 @@ class _Attempt:
         elif process.returncode not in (0, 1, 5):
             self.interrupted = self._died(process.returncode)
         elif self.unaccounted:
-            self.interrupted = self._stopped(ERROR, f"{len(self.unaccounted)} tests were collected but never reported")
+            self.interrupted = self._stopped(
+                ERROR, f"{len(self.unaccounted)} tests were collected but never reported"
+            )
 
     def _watch(self, process: subprocess.Popen[bytes], add: Callable[[Case], None]) -> float:
         """Wait for the process; return 0, or the limit in seconds that it ran past."""

@@ -65,7 +65,8 @@ def read_known_failures(suite: Path) -> tuple[KnownFailure, ...]:
 
 
 def is_official(version: str) -> bool:
-    """Whether the version has no local label, or one that official builds have: a patched wheel has its own."""
+    """Whether the version has no local label, or one that official builds have: a patched wheel has its
+    own."""
     return OFFICIAL_LABELS.fullmatch(version.partition("+")[2]) is not None
 
 
@@ -90,7 +91,8 @@ def backend_is_broken(reproducer: Reproducer, subject: Subject) -> bool:
 def judge(
     reproducer: Reproducer, outcome: Outcome, subject: Subject, known: Iterable[KnownFailure]
 ) -> Outcome:
-    """Turn failures that are expected into expected failures, and what passes against expectation into an error.
+    """Turn failures that are expected into expected failures, and what passes against expectation into an
+    error.
 
     A page whose backend is known to be broken has to fail in at least one case that is not a control. A known
     failure of ``expected.json`` has to fail in every case that it names and that ran.

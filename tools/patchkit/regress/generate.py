@@ -79,7 +79,8 @@ def suite_for_findings(
 
     Args:
         path: the scan report.
-        suite, pages: the suite and the pages to choose from; the sweep covers everything and so counts for nothing.
+        suite, pages: the suite and the pages to choose from; the sweep covers everything and so counts for
+            nothing.
         folder: where the copy goes; it must not exist.
 
     Returns:
@@ -119,7 +120,10 @@ def render_page(target: Target, ops: Sequence[str]) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(_templates()), undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
+        loader=FileSystemLoader(_templates()),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,
     )
     environment.filters["literal"] = repr
     entries = _entries(target.triggers)
@@ -127,7 +131,8 @@ def render_page(target: Target, ops: Sequence[str]) -> str:
 
 
 def _entries(triggers: Sequence[str]) -> list[str]:
-    """The sweep's entry points for a finding's triggers; a backward is tried as what its op is called with."""
+    """The sweep's entry points for a finding's triggers; a backward is tried as what its op is called
+    with."""
     entries = [entry for entry in ("out", "inplace", "functional") if entry in triggers]
     return entries or ["out", "inplace", "functional"]
 

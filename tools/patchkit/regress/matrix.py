@@ -38,7 +38,8 @@ class Cell:
 
 
 def cell(reproducer: str, fault: str, clean: Outcome, faulty: Outcome) -> Cell:
-    """Compare one reproducer's cases with and without a fault; what fails or skips without it does not count."""
+    """Compare one reproducer's cases with and without a fault; what fails or skips without it does not
+    count."""
     before = {case.name: case for case in clean.cases if case.status == PASSED}
     after = {case.name: case for case in faulty.cases if case.name in before}
     explained = {c.name: why for c in after.values() if (why := _explanation(c, fault))}

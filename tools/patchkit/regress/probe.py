@@ -1,4 +1,5 @@
-"""Asks an interpreter what torch it has, and whether a device computes: ``is_available()`` lies on virtual machines."""
+"""Asks an interpreter what torch it has, and whether a device computes: ``is_available()`` lies on virtual
+machines."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ except ImportError:
 try:
     if sys.platform == "darwin":
         import subprocess
-        facts["chip"] = subprocess.check_output(["sysctl", "-n", "machdep.cpu.brand_string"], text=True).strip()
+        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        facts["chip"] = subprocess.check_output(command, text=True).strip()
     else:
         with open("/proc/cpuinfo") as lines:
             facts["chip"] = next(l.split(":", 1)[1].strip() for l in lines if l.startswith("model name"))
@@ -57,7 +59,8 @@ elif device == "cuda":
         print("PATCHKIT absent this torch and machine have no CUDA GPU"); raise SystemExit
 x = torch.arange(4096, dtype=torch.float32).reshape(64, 64) / 4096
 y = x.to(device)
-pairs = [((y @ y).cpu(), x @ x), ((y + 1).sum(0).cpu(), (x + 1).sum(0)), (y.t().contiguous().cpu(), x.t().contiguous())]
+pairs = [((y @ y).cpu(), x @ x), ((y + 1).sum(0).cpu(), (x + 1).sum(0))]
+pairs.append((y.t().contiguous().cpu(), x.t().contiguous()))
 for got, want in pairs:
     if not torch.allclose(got, want, rtol=1e-3, atol=1e-4):
         print("PATCHKIT broken it computes other values than the CPU"); raise SystemExit

@@ -1,4 +1,5 @@
-"""A page of its own, and the section that the scan's page takes in: verdicts, matrix, comparison, loss curves."""
+"""A page of its own, and the section that the scan's page takes in: verdicts, matrix, comparison, loss
+curves."""
 
 from __future__ import annotations
 
@@ -13,10 +14,13 @@ from patchkit.regress.results import BAD, EXPECTED_FAILURE, PASSED, SKIPPED, Run
 from patchkit.regress.summary import headline, subject_line
 
 STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #222 }
-table { border-collapse: collapse; margin: 1rem 0 } th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto;
+  max-width: 70rem; padding: 0 1rem; color: #222 }
+table { border-collapse: collapse; margin: 1rem 0 }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd }
 th { text-align: left } td.number { text-align: right } .bad { color: #a40000; font-weight: 600 }
-.good { color: #00662b } .expected { color: #8a5a00 } pre { background: #f6f6f6; padding: .6rem; overflow-x: auto }
+.good { color: #00662b } .expected { color: #8a5a00 }
+pre { background: #f6f6f6; padding: .6rem; overflow-x: auto }
 svg { max-width: 100%; height: auto }
 """
 MOST_LOGS = 50
@@ -27,7 +31,8 @@ def render(runs: Sequence[Run], changes: Sequence[Change] = (), cells: Sequence[
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>patchkit test</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{STYLE}</style></head><body>\n<h1>patchkit test</h1>\n{section(runs, changes, cells)}</body></html>\n"
+        f"<style>{STYLE}</style></head><body>\n<h1>patchkit test</h1>\n"
+        f"{section(runs, changes, cells)}</body></html>\n"
     )
 
 
@@ -47,7 +52,8 @@ def section(runs: Sequence[Run], changes: Sequence[Change] = (), cells: Sequence
 
 
 def verdicts_by_op(run: Run) -> dict[str, tuple[str, ...]]:
-    """Return what the run says of each operator, for the rows of a scan: results of the pages that exercise it."""
+    """Return what the run says of each operator, for the rows of a scan: results of the pages that
+    exercise it."""
     found: dict[str, list[str]] = {}
     for outcome in run.outcomes:
         said = ", ".join(outcome.verdicts) or outcome.status
@@ -59,9 +65,18 @@ def verdicts_by_op(run: Run) -> dict[str, tuple[str, ...]]:
 def _run(run: Run) -> str:
     rows = []
     for o in run.outcomes:
-        style = "bad" if o.status in BAD or o.status == "error" else "good" if o.status == PASSED else "expected"
+        style = (
+            "bad" if o.status in BAD or o.status == "error" else "good" if o.status == PASSED else "expected"
+        )
         numbers = (o.count(PASSED), o.count(*BAD), o.count(EXPECTED_FAILURE), o.count(SKIPPED))
-        rows.append([_text(o.reproducer), _text(o.status, style), *map(_number, numbers), _text(", ".join(o.verdicts))])
+        rows.append(
+            [
+                _text(o.reproducer),
+                _text(o.status, style),
+                *map(_number, numbers),
+                _text(", ".join(o.verdicts)),
+            ]
+        )
     return _table(("reproducer", "result", "passed", "failed", "expected", "skipped", "verdicts"), rows)
 
 
@@ -91,12 +106,20 @@ def _matrix(cells: Sequence[Cell]) -> str:
         row = [found.get((name, fault)) for fault in faults]
         rows.append(
             [_text(name)]
-            + [_text(f"{c.killed}/{c.mutants}", "good" if c.proves else "bad") if c else "<td></td>" for c in row]
+            + [
+                _text(f"{c.killed}/{c.mutants}", "good" if c.proves else "bad") if c else "<td></td>"
+                for c in row
+            ]
         )
     left = [f"survivor under {c.fault}: {name}" for c in cells for name in c.survivors]
     left += [f"false alarm under {c.fault}: {name}" for c in cells for name in c.false_alarms]
     left += list(dict.fromkeys(f"explained under {c.fault}: {why}" for c in cells for _, why in c.explained))
-    return _table(("killed mutants", *faults), rows) + "<ul>" + "".join(f"<li>{escape(x)}</li>" for x in left) + "</ul>"
+    return (
+        _table(("killed mutants", *faults), rows)
+        + "<ul>"
+        + "".join(f"<li>{escape(x)}</li>" for x in left)
+        + "</ul>"
+    )
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

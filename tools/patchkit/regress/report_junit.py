@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 
-from patchkit.regress.results import BAD, CRASHED, ERROR, EXPECTED_FAILURE, SKIPPED, TIMEOUT, Case, Outcome, Run
+from patchkit.regress.results import (
+    BAD,
+    CRASHED,
+    ERROR,
+    EXPECTED_FAILURE,
+    SKIPPED,
+    TIMEOUT,
+    Case,
+    Outcome,
+    Run,
+)
 
 # What XML 1.0 cannot hold, such as the escape character of a coloured log.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

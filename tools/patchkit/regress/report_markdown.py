@@ -15,7 +15,14 @@ MOST_FAILURES = 30
 def render(runs: Sequence[Run], changes: Sequence[Change] = (), cells: Sequence[Cell] = ()) -> str:
     """Return the summary of the last run, the comparison and the matrix where there are any."""
     run = runs[-1]
-    lines = ["## patchkit test", "", *[f"- {subject_line(r.subject)}" for r in runs], "", f"**{headline(run)}**", ""]
+    lines = [
+        "## patchkit test",
+        "",
+        *[f"- {subject_line(r.subject)}" for r in runs],
+        "",
+        f"**{headline(run)}**",
+        "",
+    ]
     if cells:
         lines += _matrix(cells)
     else:
@@ -26,7 +33,10 @@ def render(runs: Sequence[Run], changes: Sequence[Change] = (), cells: Sequence[
 
 
 def _table(run: Run) -> list[str]:
-    lines = ["| reproducer | result | passed | failed | expected | skipped | verdicts |", "|---|---|--:|--:|--:|--:|---|"]
+    lines = [
+        "| reproducer | result | passed | failed | expected | skipped | verdicts |",
+        "|---|---|--:|--:|--:|--:|---|",
+    ]
     for o in run.outcomes:
         counts = (o.count(PASSED), o.count(*BAD), o.count(EXPECTED_FAILURE), o.count(SKIPPED))
         row = (o.reproducer, o.status, *counts, ", ".join(o.verdicts))
@@ -38,15 +48,29 @@ def _failures(run: Run) -> list[str]:
     bad = [case for outcome in run.outcomes for case in outcome.cases if case.status in BAD]
     lines = []
     for case in bad[:MOST_FAILURES]:
-        lines += ["<details>", f"<summary>{_html(case.status)}: <code>{_html(case.name)}</code></summary>", ""]
-        lines += ["```", *(case.log or case.message).replace("```", "'''").splitlines(), "```", "", "</details>", ""]
+        lines += [
+            "<details>",
+            f"<summary>{_html(case.status)}: <code>{_html(case.name)}</code></summary>",
+            "",
+        ]
+        lines += [
+            "```",
+            *(case.log or case.message).replace("```", "'''").splitlines(),
+            "```",
+            "",
+            "</details>",
+            "",
+        ]
     if len(bad) > MOST_FAILURES:
         lines += [f"{len(bad) - MOST_FAILURES} more are in the JSON and JUnit reports.", ""]
     return lines
 
 
 def _changes(changes: Sequence[Change]) -> list[str]:
-    lines = ["| reproducer | against the baseline | fixed | still broken | newly broken |", "|---|---|--:|--:|--:|"]
+    lines = [
+        "| reproducer | against the baseline | fixed | still broken | newly broken |",
+        "|---|---|--:|--:|--:|",
+    ]
     for c in sorted(changes, key=lambda c: c.verdict == UNCHANGED):
         row = (c.reproducer, c.verdict, len(c.fixed), len(c.still_broken), len(c.newly_broken))
         lines.append("| " + " | ".join(_cell(str(value)) for value in row) + " |")
@@ -59,7 +83,9 @@ def _matrix(cells: Sequence[Cell]) -> list[str]:
     lines = ["| reproducer | " + " | ".join(faults) + " |", "|---|" + "--:|" * len(faults)]
     for name in dict.fromkeys(cell.reproducer for cell in cells):
         row = [found.get((name, fault)) for fault in faults]
-        lines.append(f"| {_cell(name)} | " + " | ".join(f"{c.killed}/{c.mutants}" if c else "" for c in row) + " |")
+        lines.append(
+            f"| {_cell(name)} | " + " | ".join(f"{c.killed}/{c.mutants}" if c else "" for c in row) + " |"
+        )
     lines.append("")
     for cell in cells:
         lines += [f"- survivor under {cell.fault}: `{name}`" for name in cell.survivors]

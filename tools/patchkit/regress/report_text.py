@@ -70,7 +70,10 @@ def print_run(console: Console, run: Run) -> None:
     for o in run.outcomes:
         counts = (o.count(PASSED), o.count(*BAD), o.count(EXPECTED_FAILURE), o.count(SKIPPED))
         table.add_row(
-            o.reproducer, Text(o.status, COLOURS.get(o.status, "bold red")), *map(str, counts), ", ".join(o.verdicts)
+            o.reproducer,
+            Text(o.status, COLOURS.get(o.status, "bold red")),
+            *map(str, counts),
+            ", ".join(o.verdicts),
         )
     console.print(table)
     bad = [case for outcome in run.outcomes for case in outcome.cases if case.status in BAD]
@@ -104,13 +107,18 @@ def print_changes(console: Console, changes: Sequence[Change]) -> None:
         table.add_row(c.reproducer, Text(c.verdict, style), *map(str, counts))
     console.print(table)
     for c in changes:
-        for verdict, cases in ((NEWLY_BROKEN, c.newly_broken), (STILL_BROKEN, c.still_broken), (FIXED, c.fixed)):
+        for verdict, cases in (
+            (NEWLY_BROKEN, c.newly_broken),
+            (STILL_BROKEN, c.still_broken),
+            (FIXED, c.fixed),
+        ):
             for case in cases[:MOST] if c.verdict != UNCHANGED else ():
                 console.print(Text(f"{verdict}: {case}"))
 
 
 def print_matrix(console: Console, cells: Sequence[Cell]) -> None:
-    """Print which faults each reproducer caught, the survivors, and why the explained ones cannot be caught."""
+    """Print which faults each reproducer caught, the survivors, and why the explained ones cannot be
+    caught."""
     from rich.table import Table
     from rich.text import Text
 
@@ -123,7 +131,8 @@ def print_matrix(console: Console, cells: Sequence[Cell]) -> None:
     for name in dict.fromkeys(cell.reproducer for cell in cells):
         row = [found.get((name, fault)) for fault in faults]
         table.add_row(
-            name, *(Text(f"{c.killed}/{c.mutants}", "green" if c.proves else "bold red") if c else "" for c in row)
+            name,
+            *(Text(f"{c.killed}/{c.mutants}", "green" if c.proves else "bold red") if c else "" for c in row),
         )
     console.print(table)
     for cell in cells:

@@ -24,7 +24,8 @@ class Reproducer:
         group: one of :data:`GROUPS`, or ``generated``.
         ops: overload names of ``native_functions.yaml``; ``*`` for all.
         references: ``pytorch#N`` of issues and pull requests.
-        broken: version specifier of the official releases whose MPS backend fails it, ``never`` or ``unknown``.
+        broken: version specifier of the official releases whose MPS backend fails it, ``never`` or
+            ``unknown``.
         fixed: the first release that is right, ``never`` or ``unknown``.
         macos: macOS versions that show it: ``all``, ``<15`` or ``>=15``.
         faults: the simulated faults that it has to catch.

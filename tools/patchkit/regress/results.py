@@ -49,7 +49,8 @@ class Case:
 
     @property
     def verdict(self) -> str:
-        """What became of the output: ``ok``, ``lost``, ``misplaced``, ``garbage``, ``restrided``, or empty."""
+        """What became of the output: ``ok``, ``lost``, ``misplaced``, ``garbage``, ``restrided``, or
+        empty."""
         return str(self.facts.get("verdict", ""))
 
 
@@ -90,7 +91,8 @@ class Subject:
 
     Args:
         label: how reports name it, such as the wheel's file name.
-        facts: ``torch``, ``git_version``, ``numpy``, ``python``, ``os``, ``macos``, ``chip``, ``wheel_sha256``.
+        facts: ``torch``, ``git_version``, ``numpy``, ``python``, ``os``, ``macos``, ``chip``,
+            ``wheel_sha256``.
         device: ``cpu``, ``cuda`` or ``mps``.
         forced: whether the macOS < 15 path was forced.
         simulate: the simulated fault, or empty.

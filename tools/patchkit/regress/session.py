@@ -53,7 +53,9 @@ def run_suite(
         facts["wheel_sha256"] = place.sha256
     if options.force_pre15:
         check_forcible(str(facts["torch"]))
-    device = choose_device(settings, "cpu" if simulate and options.device == "auto" else options.device).device
+    device = choose_device(
+        settings, "cpu" if simulate and options.device == "auto" else options.device
+    ).device
     if simulate and device != "cpu":
         raise UsageError(f"a fault is simulated on CPU tensors; leave out --device {device}.")
     if options.force_pre15 and device != "mps":
