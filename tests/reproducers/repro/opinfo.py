@@ -193,6 +193,8 @@ def check(name: str, entry: str, device: torch.device) -> None:
     op = database()[name]
     if name.startswith("jiterator") and device.type != "cuda":
         pytest.skip("exists on CUDA only")
+    if name.startswith(("empty", "new_empty")):
+        pytest.skip("its result is uninitialised by definition")
     if name.startswith("as_strided"):
         pytest.skip("reads storage, so its result depends on the layout of its input")
     if entry == "out" and not op.supports_out:

@@ -17,6 +17,12 @@ class DeviceError(PatchkitError):
     """The device cannot be used, or stopped working while the tests ran."""
 
 
+class NoDeviceError(DeviceError):
+    """The machine does not have the device: there is nothing to run."""
+
+    exit_code = 3
+
+
 class NothingRanError(PatchkitError):
     """No test was executed, so the run says nothing about the wheel."""
 

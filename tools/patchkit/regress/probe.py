@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from patchkit.regress.execute import Settings, clean_environment
-from patchkit.regress.failures import DeviceError, EnvironmentBuildError
+from patchkit.regress.failures import DeviceError, EnvironmentBuildError, NoDeviceError
 
 OK, ABSENT, BROKEN = "ok", "absent", "broken"
 DEVICES = ("mps", "cuda", "cpu")
@@ -113,12 +113,15 @@ def choose_device(settings: Settings, wanted: str) -> DeviceState:
     """Return the device to test: the wanted one, or with ``auto`` the first that computes.
 
     Raises:
-        DeviceError: the wanted device is absent or broken.
+        NoDeviceError: the wanted device is absent.
+        DeviceError: it is broken, or no device computes.
     """
     if wanted != "auto":
         state = probe(settings, wanted)
+        if state.state == ABSENT:
+            raise NoDeviceError(f"device {wanted} is absent: {state.evidence}.")
         if state.state != OK:
-            raise DeviceError(f"device {wanted} is {state.state}: {state.evidence or 'no reason given'}.")
+            raise DeviceError(f"device {wanted} is broken: {state.evidence or 'no reason given'}.")
         return state
     for device in DEVICES:
         state = probe(settings, device)
