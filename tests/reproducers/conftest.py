@@ -75,7 +75,7 @@ def backend(request, one_thread_and_a_seed):
         return
     from repro.faults import FaultyBackend
 
-    with FaultyBackend(fault, page["ops"]) as mode:
+    with FaultyBackend(fault, page.get("fault_ops", page["ops"])) as mode:
         record.fact("hits", mode.hits)
         yield mode
 

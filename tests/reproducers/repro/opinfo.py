@@ -7,6 +7,7 @@ result), is the result the CPU's, and are the gaps untouched?
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 import warnings
@@ -65,13 +66,43 @@ def names(aten_names: tuple[str, ...] | None = None) -> list[str]:
 
 
 def names_or_reason(aten_names: list[str]) -> list[Any]:
-    """The database's operators for a generated page; where it has none, one test that is skipped and says
-    so."""
+    """The database's operators for a generated page; where it has none, one test that is skipped and says so.
+
+    An operator that the database knows under another name is found by what it is seen to dispatch to; only
+    names that share a word are tried, such as ``bicubic``.
+    """
     found: list[Any] = list(names(tuple(aten_names)))
+    known = {name for op in found for name in _aten_names(database()[op])}
+    wanted = {faults.base_name(name) for name in aten_names} - known
+    if wanted:
+        words = {word for name in wanted for word in _words(name)}
+        near = [name for name in sorted(database()) if name not in found and words & _words(name)]
+        found += [name for name in near if wanted & _dispatched(name)]
     if not found:
         reason = "the OpInfo database of this release has none of " + ", ".join(aten_names)
         found.append(pytest.param("none", marks=pytest.mark.skip(reason=reason)))
     return found
+
+
+def _words(name: str) -> set[str]:
+    return set(re.findall("[a-z]{4,}", name)) - {"functional", "linalg", "special", "backward"}
+
+
+def _dispatched(name: str) -> set[str]:
+    """The ATen operators that the first two samples of an operator reach on the CPU."""
+    reached = _Seen()
+    try:
+        found = samples(database()[name])[1][:2]
+    except (pytest.skip.Exception, Exception):
+        return set()
+    for sample in found:
+        with reached, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                Call(database()[name], sample, "functional").run(torch.device("cpu"))
+            except Exception:
+                continue
+    return reached.names
 
 
 def _aten_names(op: Any) -> set:
@@ -137,9 +168,11 @@ class _Seen(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.random = False
+        self.names: set[str] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         tags = getattr(func, "tags", ())
+        self.names.add(faults.base_name(func._schema.name))
         self.random = (
             self.random or torch.Tag.nondeterministic_seeded in tags or "generator" in str(func._schema)
         )
