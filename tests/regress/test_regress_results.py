@@ -187,3 +187,9 @@ def test_a_control_must_pass_under_the_fault() -> None:
 def test_a_page_without_any_mutant_proves_nothing() -> None:
     cell = cell_of([Case("c", PASSED, control=True)], [Case("c", PASSED, control=True)])
     assert not cell.proves
+
+
+def test_a_page_that_is_skipped_whole_has_no_cell() -> None:
+    clean = run(outcome(Case("a", SKIPPED)))
+    faulty = Run(Subject("w", {"torch": "2.2.1"}, "cpu", simulate="lost"), clean.outcomes, 0.0)
+    assert matrix.matrix([PAGE], clean, [faulty]) == ()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from patchkit.regress.reproducers import Reproducer
-from patchkit.regress.results import BROKEN, PASSED, Case, Outcome, Run
+from patchkit.regress.results import BROKEN, PASSED, SKIPPED, Case, Outcome, Run
 
 FAULTS = ("lost", "misplaced", "garbage", "restrided", "lost-views", "dropped")
 
@@ -65,8 +65,9 @@ def _explanation(case: Case, fault: str) -> str:
 
 
 def matrix(reproducers: Sequence[Reproducer], clean: Run, faulty: Sequence[Run]) -> tuple[Cell, ...]:
-    """Return a cell for each reproducer and each of its faults that ran."""
-    before = {outcome.reproducer: outcome for outcome in clean.outcomes}
+    """Return a cell for each reproducer and each of its faults that ran; a page that was skipped whole has
+    none."""
+    before = {o.reproducer: o for o in clean.outcomes if o.status != SKIPPED}
     cells = []
     for run in faulty:
         after = {outcome.reproducer: outcome for outcome in run.outcomes}
