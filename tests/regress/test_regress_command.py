@@ -4,8 +4,12 @@ matrix."""
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import sys
+import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -168,3 +172,17 @@ def test_help_has_an_example() -> None:
     result = CliRunner().invoke(command, ["--help"])
     assert result.exit_code == 0
     assert "patchkit test --wheel" in result.output
+
+
+def test_a_terminated_run_removes_its_folders(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    write_page(suite, "import time\ndef test_it(): time.sleep(60)\n")
+    threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    with pytest.raises(SystemExit) as left:
+        go()
+    assert left.value.code == 128 + signal.SIGTERM
+    assert list(temporary.iterdir()) == []

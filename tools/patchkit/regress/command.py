@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,6 +78,7 @@ def run(request: Request, reports: Reports) -> int:
     if not console.is_terminal:
         console.width = PIPED_WIDTH
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_tidy_when_terminated())
         suite, pages = _pages(request, stack, bool(faults))
         kept = request.keep
         baseline = None
@@ -92,6 +94,24 @@ def run(request: Request, reports: Reports) -> int:
         if faults:
             return _simulate(console, place, suite, pages, request, subject, faults, reports)
     return _judge(console, subject, baseline, reports)
+
+
+@contextlib.contextmanager
+def _tidy_when_terminated() -> Iterator[None]:
+    """Make a polite end (a CI's time limit) remove the environment too, as Ctrl-C does."""
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    try:
+        before = signal.signal(signal.SIGTERM, leave)
+    except ValueError:  # not the main thread, which alone may set handlers
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _faults(simulate: str) -> tuple[str, ...]:
