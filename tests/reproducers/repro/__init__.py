@@ -1,0 +1,1 @@
+"""What every page of the regression suite shares; needs torch, numpy and pytest, nothing else."""
