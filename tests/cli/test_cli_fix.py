@@ -11,6 +11,7 @@ import pytest
 
 from patchkit.cli import run
 from patchkit.demo import demo_tree_path
+from patchkit.fix import FixResult
 from patchkit.output import Look
 from patchkit.output._fix_page import fix_json, fix_page
 
@@ -40,8 +41,9 @@ def test_check_writes_nothing_and_exits_with_1(tree, tmp_path, capsys):
     assert "nothing was written" in capsys.readouterr().out
 
 
-def test_in_place_edits_the_tree_to_a_clean_scan(tree):
+def test_in_place_edits_the_tree_to_a_clean_scan(tree, capsys):
     assert run(["fix", str(tree), "--in-place"]) == 0
+    assert f"written to 9 files of {tree}" in " ".join(capsys.readouterr().out.split())
     assert run(["scan", str(tree)]) == 0
 
 
@@ -68,7 +70,7 @@ def test_json_names_each_patch_with_its_findings(tree, tmp_path, capsys):
 
 
 def result(patches=(), not_fixed=(), folder=None):
-    return SimpleNamespace(patches=patches, not_fixed=not_fixed, folder=folder)
+    return FixResult(tuple(patches), tuple(not_fixed), folder)
 
 
 FINDING = SimpleNamespace(

@@ -18,13 +18,12 @@ import pytest
 from click.testing import CliRunner
 
 from patchkit.cli.test import command
-from patchkit.errors import UsageError
+from patchkit.errors import DeviceError, NothingRanError, UsageError
 from patchkit.regress import command as steps
 from patchkit.regress import session
 from patchkit.regress.command import Reports, Request, run
-from patchkit.regress.failures import DeviceError, NothingRanError
 from patchkit.regress.probe import DeviceState
-from patchkit.regress.reproducers import reproducers_dir
+from patchkit.resources import reproducers_dir
 
 FACTS = {
     "torch": "2.13.0",
@@ -127,9 +126,7 @@ def test_a_device_that_vanishes_is_said_and_the_reports_are_kept(
     assert (report["stopped"], len(report["reproducers"])) == ("device cpu stopped working", 1)
 
 
-def test_a_simulated_fault_that_every_case_notices_is_0(
-    suite: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_simulated_fault_that_every_case_notices_is_0(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_page(suite, "def test_it(): assert not FaultyBackend.active\n")
     assert go(simulate="lost") == 0
     assert "1 of 1 mutants killed (100.0%)" in capsys.readouterr().out
@@ -174,9 +171,7 @@ def test_help_has_an_example() -> None:
     assert "patchkit test --wheel" in result.output
 
 
-def test_a_terminated_run_removes_its_folders(
-    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminated_run_removes_its_folders(suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from packaging.tags import platform_tags
 
-from patchkit.errors import UsageError
+from patchkit.errors import EnvironmentBuildError, UsageError, WheelError
 from patchkit.regress import environment, wheels
-from patchkit.regress.failures import EnvironmentBuildError, WheelError
 
 HERE = next(iter(platform_tags()))
 PYTHON = f"cp{sys.version_info[0]}{sys.version_info[1]}"
@@ -102,9 +101,7 @@ def test_what_a_baseline_names(text: str, kind: str) -> None:
     assert environment.subject_kind(text) == kind
 
 
-def test_too_little_space_is_said_before_anything_is_installed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_too_little_space_is_said_before_anything_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(environment.tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(environment, "SLACK", 1 << 60)
     with pytest.raises(EnvironmentBuildError, match="GB free"), environment.place_for(version="2.2.1"):
@@ -153,9 +150,7 @@ def test_keep_leaves_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         ("something else\nERROR: the reason", EnvironmentBuildError, "could not be installed: the reason"),
     ],
 )
-def test_what_pip_says_becomes_a_sentence(
-    tmp_path: Path, said: str, error: type[Exception], sentence: str
-) -> None:
+def test_what_pip_says_becomes_a_sentence(tmp_path: Path, said: str, error: type[Exception], sentence: str) -> None:
     script = tmp_path / "pip"
     script.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{said}\nEND\nexit 1\n")
     script.chmod(0o755)

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from patchkit.regress.execute import Settings, clean_environment, run_all, run_reproducer
-from patchkit.regress.reproducers import Reproducer, read_reproducer, reproducers_dir
+from patchkit.regress.reproducers import Reproducer, read_reproducer
 from patchkit.regress.results import CRASHED, ERROR, FAILED, PASSED, SKIPPED, TIMEOUT, Outcome
+from patchkit.resources import reproducers_dir
 
 HEAD = """
 REPRODUCER = {"group": "training", "title": "t", "ops": [], "references": [], "broken": "never",
@@ -72,9 +73,7 @@ def test_every_case_gets_its_own_result(suite: Path, settings: Settings) -> None
     assert outcome.status == FAILED
 
 
-def test_an_abort_is_one_failed_case_with_its_log_and_the_rest_still_runs(
-    suite: Path, settings: Settings
-) -> None:
+def test_an_abort_is_one_failed_case_with_its_log_and_the_rest_still_runs(suite: Path, settings: Settings) -> None:
     body = """
         import os, sys
         def test_before(): pass
@@ -113,9 +112,7 @@ def test_a_hang_ends_at_the_time_limit_and_the_rest_still_runs(suite: Path, sett
     assert "0.5 s" in outcome.cases[0].message
 
 
-def test_a_page_that_cannot_be_imported_is_an_error_with_the_traceback(
-    suite: Path, settings: Settings
-) -> None:
+def test_a_page_that_cannot_be_imported_is_an_error_with_the_traceback(suite: Path, settings: Settings) -> None:
     outcome = run_reproducer(page(suite, "import no_such_module\n"), suite, settings)
     assert [case.status for case in outcome.cases] == [ERROR]
     assert "no_such_module" in outcome.cases[0].log
@@ -171,9 +168,7 @@ def test_a_device_that_vanishes_ends_the_run_with_what_was_found(suite: Path, se
     assert stopped == "device mps stopped working"
 
 
-def test_outcomes_keep_the_order_of_the_pages_when_several_run_at_a_time(
-    suite: Path, settings: Settings
-) -> None:
+def test_outcomes_keep_the_order_of_the_pages_when_several_run_at_a_time(suite: Path, settings: Settings) -> None:
     slow = page(suite, "import time\ndef test_it(): time.sleep(0.3)\n", "test_slow")
     quick = page(suite, "def test_it(): pass\n", "test_quick")
     outcomes, _ = run_all([slow, quick], suite, settings, jobs=2)

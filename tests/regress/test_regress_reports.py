@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.errors import InputError, UsageError
+from patchkit.errors import InputError, NothingRanError, UsageError
 from patchkit.regress import generate, plot, report_html, report_json, report_junit, report_markdown
 from patchkit.regress.baseline import compare
-from patchkit.regress.failures import NothingRanError
 from patchkit.regress.matrix import cell
-from patchkit.regress.reproducers import GROUPS, list_reproducers, read_reproducer, reproducers_dir
+from patchkit.regress.reproducers import GROUPS, list_reproducers, read_reproducer
 from patchkit.regress.results import (
     CRASHED,
     EXPECTED_FAILURE,
@@ -28,6 +27,7 @@ from patchkit.regress.results import (
     Subject,
 )
 from patchkit.regress.session import check_forcible, require_something_ran
+from patchkit.resources import reproducers_dir
 
 FACTS = {
     "torch": "2.2.1", "git_version": "abc", "numpy": "1.26", "python": "3.11",
@@ -36,9 +36,7 @@ FACTS = {
 }  # fmt: skip
 CASES = (
     Case("g/test_a.py::test_good", PASSED, 0.5),
-    Case(
-        "g/test_a.py::test_bad[<x>|y]", FAILED, 0.1, "it is lost", "log \x1b[31m& more", {"verdict": "lost"}
-    ),
+    Case("g/test_a.py::test_bad[<x>|y]", FAILED, 0.1, "it is lost", "log \x1b[31m& more", {"verdict": "lost"}),
     Case("g/test_a.py::test_dead", CRASHED, 0.1, "the process died", "Fatal"),
     Case("g/test_a.py::test_known", EXPECTED_FAILURE, 0.1, "known", "log", {"verdict": "garbage"}),
     Case("g/test_a.py::test_left", SKIPPED, 0.0, "no such op"),
@@ -140,9 +138,7 @@ def test_a_run_in_which_nothing_was_executed_is_refused_with_the_reason() -> Non
     assert caught.value.exit_code == 3
 
 
-@pytest.mark.parametrize(
-    ("platform", "version"), [("linux", "2.6.0"), ("darwin", "2.4.1"), ("darwin", "2.15.0")]
-)
+@pytest.mark.parametrize(("platform", "version"), [("linux", "2.6.0"), ("darwin", "2.4.1"), ("darwin", "2.15.0")])
 def test_the_path_is_forced_only_where_that_can_work(
     monkeypatch: pytest.MonkeyPatch, platform: str, version: str
 ) -> None:

@@ -38,9 +38,7 @@ PAGE = Reproducer(
 )
 
 
-def subject(
-    version: str = "2.2.1", device: str = "mps", macos: str = "14.5", forced: bool = False
-) -> Subject:
+def subject(version: str = "2.2.1", device: str = "mps", macos: str = "14.5", forced: bool = False) -> Subject:
     return Subject("w", {"torch": version, "macos": macos}, device, forced)
 
 

@@ -28,13 +28,22 @@ def recipes_dir() -> Path:
     return _data_folder("patches")
 
 
-def _data_folder(name: str) -> Path:
+def reproducers_dir() -> Path:
+    """Return the folder of the regression suite that runs against an installed torch.
+
+    Raises:
+        InputError: the installation is incomplete.
+    """
+    return _data_folder("reproducers", in_checkout="tests/reproducers")
+
+
+def _data_folder(name: str, in_checkout: str = "") -> Path:
     installed = _PACKAGE / "data" / name
     if installed.is_dir():
         return installed
     # An editable install has no data/ in the package: the same folders lie at the top of the checkout,
     # which only patchkit's own pyproject.toml proves it to be.
-    checkout = _CHECKOUT / name
+    checkout = _CHECKOUT / (in_checkout or name)
     if checkout.is_dir() and (_CHECKOUT / "pyproject.toml").is_file():
         return checkout
     raise InputError(f"patchkit's own {name} folder is missing from {_PACKAGE}; install patchkit again.")

@@ -15,6 +15,7 @@ COMMANDS = {
     "scan": "Find the kernels that lose or misplace a non-contiguous output.",
     "fix": "Write a patch series for the findings of a scan.",
     "apply": "Apply a patch series to a tree, or reverse it.",
+    "test": "Run the regression suite against a torch wheel.",
     "explain": "Describe a rule: why it matters, a failing and a passing kernel, the fix.",
     "demo": "Scan, fix and rescan a miniature tree; works offline.",
 }

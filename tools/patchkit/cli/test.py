@@ -21,12 +21,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command(short_help="Run the regression suite against a torch wheel.", epilog=_EPILOG)
 @click.option("--wheel", type=_FILE, metavar="FILE", help="Test this wheel in an environment of its own.")
-@click.option(
-    "--torch", "version", metavar="VERSION", help="Test this release, fetched by pip, in the same way."
-)
-@click.option(
-    "--python", type=_FILE, metavar="PATH", help="Test the torch that this interpreter has; only read."
-)
+@click.option("--torch", "version", metavar="VERSION", help="Test this release, fetched by pip, in the same way.")
+@click.option("--python", type=_FILE, metavar="PATH", help="Test the torch that this interpreter has; only read.")
 @click.option(
     "--device",
     type=click.Choice(("auto", "mps", "cuda", "cpu")),
@@ -36,29 +32,17 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--baseline", metavar="WHEEL", help="Compare with this wheel, release or interpreter.")
 @click.option("--group", "groups", multiple=True, help="Only this group of reproducers; may be repeated.")
-@click.option(
-    "--findings", type=_FILE, metavar="FILE", help="Only what covers the findings of this scan report."
-)
-@click.option(
-    "--simulate", metavar="FAULT", help="Test the tests: give the CPU this fault of the backend, or `all`."
-)
-@click.option(
-    "--force-pre15", is_flag=True, help="Make torch 2.5 to 2.14 take the macOS < 15 path on a newer Mac."
-)
-@click.option(
-    "--timeout", type=click.FloatRange(min=0.1), default=60, show_default=True, help="Seconds per case."
-)
-@click.option(
-    "--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Reproducers at a time."
-)
+@click.option("--findings", type=_FILE, metavar="FILE", help="Only what covers the findings of this scan report.")
+@click.option("--simulate", metavar="FAULT", help="Test the tests: give the CPU this fault of the backend, or `all`.")
+@click.option("--force-pre15", is_flag=True, help="Make torch 2.5 to 2.14 take the macOS < 15 path on a newer Mac.")
+@click.option("--timeout", type=click.FloatRange(min=0.1), default=60, show_default=True, help="Seconds per case.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Reproducers at a time.")
 @click.option("--benchmark", is_flag=True, help="Also run what measures time.")
 @click.option("--keep", is_flag=True, help="Keep the environment, and say where it is.")
 @click.option("--json", "json_path", type=_FILE, metavar="FILE", help="Write the JSON report.")
 @click.option("--junit", type=_FILE, metavar="FILE", help="Write JUnit XML.")
 @click.option("--markdown", type=_FILE, metavar="FILE", help="Write Markdown, for a CI step summary.")
-@click.option(
-    "--html", type=_FILE, metavar="FILE", help="Write a page, with the loss curves of the Adam story."
-)
+@click.option("--html", type=_FILE, metavar="FILE", help="Write a page, with the loss curves of the Adam story.")
 def command(
     wheel: Path | None,
     version: str | None,

@@ -87,6 +87,8 @@ def _closing(result: FixResult, given: str, *, check: bool) -> str:
         said += f", {len(result.not_fixed)} not fixed"
     if check and result.patches:
         return f"{said}; nothing was written (--check)."
+    if result.edited:
+        return f"{said}, written to {count_of(len(result.edited), 'file')} of {given}."
     if result.folder and result.patches:
         command = shlex.join(("patchkit", "apply", str(result.folder), given))
         return f"{said}, in {result.folder}. Next: {command}"

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patchkit.errors import OutputError, UsageError
+from patchkit.errors import DeviceError, OutputError, UsageError
 from patchkit.regress.baseline import Change, compare
 from patchkit.regress.environment import Place, place_for, subject_kind
-from patchkit.regress.failures import DeviceError
 from patchkit.regress.matrix import FAULTS, Cell, matrix
-from patchkit.regress.reproducers import Reproducer, list_reproducers, reproducers_dir
+from patchkit.regress.reproducers import Reproducer, list_reproducers
 from patchkit.regress.results import BAD, Run
 from patchkit.regress.session import Options, require_something_ran, run_suite
+from patchkit.resources import reproducers_dir
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,7 +63,7 @@ def run(request: Request, reports: Reports) -> int:
     """Run what was asked, print the tables, write the reports, and return the exit code.
 
     Raises:
-        PatchkitError: any of those of :mod:`patchkit.regress.failures`, wrong usage, or a report that
+        PatchkitError: any of those of :mod:`patchkit.errors`, wrong usage, or a report that
             cannot be
             written.
     """
@@ -122,9 +122,7 @@ def _faults(simulate: str) -> tuple[str, ...]:
     return (simulate,)
 
 
-def _pages(
-    request: Request, stack: contextlib.ExitStack, simulated: bool
-) -> tuple[Path, tuple[Reproducer, ...]]:
+def _pages(request: Request, stack: contextlib.ExitStack, simulated: bool) -> tuple[Path, tuple[Reproducer, ...]]:
     suite = reproducers_dir()
     pages = list_reproducers(suite, request.groups)
     if request.findings is not None:

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from patchkit.errors import UsageError
+from patchkit.errors import EnvironmentBuildError, UsageError, WheelError
 from patchkit.regress.execute import Settings, clean_environment
-from patchkit.regress.failures import EnvironmentBuildError, WheelError
 from patchkit.regress.wheels import Wheel, find_python, read_wheel
 
 # The first release built against NumPy 2 (its release notes; pytorch 2.3 .ci/wheel): older ones need NumPy 1.
@@ -149,8 +148,7 @@ def _python_for_version(version: str) -> Path:
         if found is not None:
             return found
     raise EnvironmentBuildError(
-        f"torch {version} needs Python 3.{newest} or older, and none is on PATH; "
-        "install one, or use --python."
+        f"torch {version} needs Python 3.{newest} or older, and none is on PATH; install one, or use --python."
     )
 
 
@@ -207,13 +205,9 @@ def _pip(command: list[str], what: str) -> None:
     if "is not a supported wheel on this platform" in said:
         raise WheelError(f"{what} is not for this platform and Python: {_last_line(said)}")
     if "No space left" in said:
-        raise EnvironmentBuildError(
-            f"no space left while installing {what}; free some, or point TMPDIR elsewhere."
-        )
+        raise EnvironmentBuildError(f"no space left while installing {what}; free some, or point TMPDIR elsewhere.")
     if "No module named pip" in said:
-        raise EnvironmentBuildError(
-            f"{command[0]} has no pip; install pytest into the interpreter of --python."
-        )
+        raise EnvironmentBuildError(f"{command[0]} has no pip; install pytest into the interpreter of --python.")
     raise EnvironmentBuildError(f"{what} could not be installed: {_last_line(said)}")
 
 

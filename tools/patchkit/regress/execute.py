@@ -123,9 +123,7 @@ def run_reproducer(
 class _Attempt:
     """One process over the cases of a reproducer that have no result yet."""
 
-    def __init__(
-        self, reproducer: Reproducer, suite: Path, settings: Settings, scratch: Path, done: set[str]
-    ) -> None:
+    def __init__(self, reproducer: Reproducer, suite: Path, settings: Settings, scratch: Path, done: set[str]) -> None:
         self.reproducer, self.settings = reproducer, settings
         self.log, self.output = scratch / "events.jsonl", scratch / "output.txt"
         self.log.write_text("", encoding="utf-8")
@@ -167,9 +165,7 @@ class _Attempt:
         elif process.returncode not in (0, 1, 5):
             self.interrupted = self._died(process.returncode)
         elif self.unaccounted:
-            self.interrupted = self._stopped(
-                ERROR, f"{len(self.unaccounted)} tests were collected but never reported"
-            )
+            self.interrupted = self._stopped(ERROR, f"{len(self.unaccounted)} tests were collected but never reported")
 
     def _watch(self, process: subprocess.Popen[bytes], add: Callable[[Case], None]) -> float:
         """Wait for the process; return 0, or the limit in seconds that it ran past."""

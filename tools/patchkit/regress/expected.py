@@ -56,9 +56,7 @@ def read_known_failures(suite: Path) -> tuple[KnownFailure, ...]:
     try:
         rules = json.loads(path.read_text(encoding="utf-8"))["failures"]
         return tuple(
-            KnownFailure(cases, rule["torch"], rule["device"], rule["why"])
-            for rule in rules
-            for cases in rule["cases"]
+            KnownFailure(cases, rule["torch"], rule["device"], rule["why"]) for rule in rules for cases in rule["cases"]
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not usable: {error!r}.") from error
@@ -88,9 +86,7 @@ def backend_is_broken(reproducer: Reproducer, subject: Subject) -> bool:
     )
 
 
-def judge(
-    reproducer: Reproducer, outcome: Outcome, subject: Subject, known: Iterable[KnownFailure]
-) -> Outcome:
+def judge(reproducer: Reproducer, outcome: Outcome, subject: Subject, known: Iterable[KnownFailure]) -> Outcome:
     """Turn failures that are expected into expected failures, and what passes against expectation into an
     error.
 
@@ -126,6 +122,5 @@ def _by_page(cases: list[Case], reproducer: Reproducer) -> list[Case]:
             for case in cases
         ]
     return [
-        replace(case, status=EXPECTED_FAILURE) if case in telling and case.status == FAILED else case
-        for case in cases
+        replace(case, status=EXPECTED_FAILURE) if case in telling and case.status == FAILED else case for case in cases
     ]

@@ -12,6 +12,7 @@ from typing import Any
 
 from patchkit.errors import InputError
 from patchkit.regress.reproducers import Reproducer, base_name, covering, read_reproducer
+from patchkit.resources import templates_dir
 
 SCHEMA = "patchkit-scan/1"
 GROUP = "generated"
@@ -120,7 +121,7 @@ def render_page(target: Target, ops: Sequence[str]) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(_templates()),
+        loader=FileSystemLoader(templates_dir()),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         autoescape=False,
@@ -135,11 +136,3 @@ def _entries(triggers: Sequence[str]) -> list[str]:
     with."""
     entries = [entry for entry in ("out", "inplace", "functional") if entry in triggers]
     return entries or ["out", "inplace", "functional"]
-
-
-def _templates() -> Path:
-    package = Path(__file__).resolve().parent.parent
-    for folder in (package / "data" / "templates", package.parent.parent / "templates"):
-        if (folder / TEMPLATE).is_file():
-            return folder
-    raise InputError(f"patchkit's own templates are missing from {package}; install patchkit again.")

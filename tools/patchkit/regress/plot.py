@@ -70,12 +70,9 @@ def draw(curves: Sequence[Curve], title: str) -> str:
         )
     for step in range(0, steps, max(1, round(steps / 6 / 10) * 10)):
         parts.append(
-            f'<text x="{x(step):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle" fill="#444">'
-            f"{step}</text>"
+            f'<text x="{x(step):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle" fill="#444">{step}</text>'
         )
-    parts.append(
-        f'<text x="{LEFT + inner_width / 2}" y="{HEIGHT - 8}" text-anchor="middle" fill="#444">step</text>'
-    )
+    parts.append(f'<text x="{LEFT + inner_width / 2}" y="{HEIGHT - 8}" text-anchor="middle" fill="#444">step</text>')
     for index, curve in enumerate(curves):
         colour, dashes = STROKES[index % len(STROKES)]
         points = " ".join(

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from patchkit.errors import DeviceError, EnvironmentBuildError, NoDeviceError
 from patchkit.regress.execute import Settings, clean_environment
-from patchkit.regress.failures import DeviceError, EnvironmentBuildError, NoDeviceError
 
 OK, ABSENT, BROKEN = "ok", "absent", "broken"
 DEVICES = ("mps", "cuda", "cpu")

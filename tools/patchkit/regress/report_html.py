@@ -65,9 +65,7 @@ def verdicts_by_op(run: Run) -> dict[str, tuple[str, ...]]:
 def _run(run: Run) -> str:
     rows = []
     for o in run.outcomes:
-        style = (
-            "bad" if o.status in BAD or o.status == "error" else "good" if o.status == PASSED else "expected"
-        )
+        style = "bad" if o.status in BAD or o.status == "error" else "good" if o.status == PASSED else "expected"
         numbers = (o.count(PASSED), o.count(*BAD), o.count(EXPECTED_FAILURE), o.count(SKIPPED))
         rows.append(
             [
@@ -106,20 +104,12 @@ def _matrix(cells: Sequence[Cell]) -> str:
         row = [found.get((name, fault)) for fault in faults]
         rows.append(
             [_text(name)]
-            + [
-                _text(f"{c.killed}/{c.mutants}", "good" if c.proves else "bad") if c else "<td></td>"
-                for c in row
-            ]
+            + [_text(f"{c.killed}/{c.mutants}", "good" if c.proves else "bad") if c else "<td></td>" for c in row]
         )
     left = [f"survivor under {c.fault}: {name}" for c in cells for name in c.survivors]
     left += [f"false alarm under {c.fault}: {name}" for c in cells for name in c.false_alarms]
     left += list(dict.fromkeys(f"explained under {c.fault}: {why}" for c in cells for _, why in c.explained))
-    return (
-        _table(("killed mutants", *faults), rows)
-        + "<ul>"
-        + "".join(f"<li>{escape(x)}</li>" for x in left)
-        + "</ul>"
-    )
+    return _table(("killed mutants", *faults), rows) + "<ul>" + "".join(f"<li>{escape(x)}</li>" for x in left) + "</ul>"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

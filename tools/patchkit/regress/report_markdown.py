@@ -83,9 +83,7 @@ def _matrix(cells: Sequence[Cell]) -> list[str]:
     lines = ["| reproducer | " + " | ".join(faults) + " |", "|---|" + "--:|" * len(faults)]
     for name in dict.fromkeys(cell.reproducer for cell in cells):
         row = [found.get((name, fault)) for fault in faults]
-        lines.append(
-            f"| {_cell(name)} | " + " | ".join(f"{c.killed}/{c.mutants}" if c else "" for c in row) + " |"
-        )
+        lines.append(f"| {_cell(name)} | " + " | ".join(f"{c.killed}/{c.mutants}" if c else "" for c in row) + " |")
     lines.append("")
     for cell in cells:
         lines += [f"- survivor under {cell.fault}: `{name}`" for name in cell.survivors]

@@ -11,7 +11,6 @@ from typing import Any
 from patchkit.errors import InputError, UsageError
 
 GROUPS = ("mps_outputs", "sweep", "autograd_mutation", "strides_storage", "training")
-_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True)
@@ -41,18 +40,6 @@ class Reproducer:
     fixed: str
     macos: str
     faults: tuple[str, ...]
-
-
-def reproducers_dir() -> Path:
-    """Return the folder of the suite: package data of an installed wheel, or the checkout's own.
-
-    Raises:
-        InputError: the installation is incomplete.
-    """
-    for folder in (_PACKAGE / "data" / "reproducers", _PACKAGE.parent.parent / "tests" / "reproducers"):
-        if (folder / "conftest.py").is_file():
-            return folder
-    raise InputError(f"patchkit's own reproducers are missing from {_PACKAGE}; install patchkit again.")
 
 
 def read_reproducer(path: Path, suite: Path) -> Reproducer:

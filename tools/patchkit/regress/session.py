@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from patchkit.errors import UsageError
+from patchkit.errors import NothingRanError, UsageError
 from patchkit.regress.environment import Place
 from patchkit.regress.execute import run_all
 from patchkit.regress.expected import judge, read_known_failures
-from patchkit.regress.failures import NothingRanError
 from patchkit.regress.probe import choose_device, gone, read_facts
 from patchkit.regress.reproducers import Reproducer
 from patchkit.regress.results import Case, Run, Subject
@@ -53,9 +52,7 @@ def run_suite(
         facts["wheel_sha256"] = place.sha256
     if options.force_pre15:
         check_forcible(str(facts["torch"]))
-    device = choose_device(
-        settings, "cpu" if simulate and options.device == "auto" else options.device
-    ).device
+    device = choose_device(settings, "cpu" if simulate and options.device == "auto" else options.device).device
     if simulate and device != "cpu":
         raise UsageError(f"a fault is simulated on CPU tensors; leave out --device {device}.")
     if options.force_pre15 and device != "mps":

@@ -10,7 +10,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchkit.regress.failures import WheelError
+from patchkit.errors import WheelError
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from patchkit.fix.edits import inputs
 from patchkit.fix.edits.guards import guard_for
@@ -16,6 +17,7 @@ from patchkit.fix.edits.templates import COLUMNS, render
 from patchkit.fix.edits.text import TextEdit, indent_at, line_end, line_start, newline_of
 from patchkit.scan import syntax as s
 from patchkit.scan.engine import Engine
+from patchkit.scan.slicing import names as names_in
 from patchkit.scan.walk import walk
 
 TEMPLATE = "copy_back"
@@ -49,8 +51,11 @@ def copy_back(engine: Engine, kernel: Kernel, taken: frozenset[str], *, alone: b
     level = _common(kernel)
     outer = kernel.steps[level]
     inner = kernel.steps[level + 1 :]
-    conditional = any(step.conditional for step in inner) or _conditionally_made(kernel)
+    made_if = _made_if(kernel)
+    conditional = any(step.conditional for step in inner) or made_if != ""
     _check_scopes(kernel, level)
+    if _also_fed(kernel):
+        raise RefusedError("the same Placeholder is also an input of the graph")
     tensor = kernel.text(kernel.tensor)
     temporary = temporary_name(kernel, taken)
     flag = flag_name(kernel, guard.flag, taken | {temporary}, alone=alone)
@@ -59,17 +64,15 @@ def copy_back(engine: Engine, kernel: Kernel, taken: frozenset[str], *, alone: b
         "temporary": temporary,
         "flag": flag,
         "condition": guard.of(tensor),
+        "made_if": made_if,
     }
     template = CONDITIONAL if conditional else TEMPLATE
     edits = [_before(kernel, outer.statement, template, "before", names)]
     if conditional:
         edits.append(_before(kernel, kernel.steps[-1].statement, template, "make", names))
-        replacement = f"{temporary}.defined() ? {temporary} : {tensor}"
-    else:
-        replacement = temporary
-    edits += _replace(kernel, replacement)
+    edits += _replace(kernel, temporary)
     for run in kernel.runs:
-        edits.append(_after(kernel, run[-1], template, "after", names))
+        edits.append(insert_after(kernel, run[-1], template, "after", names))
     added = {temporary} if conditional else {temporary, flag}
     return Edits(template, (*edits, *extra), frozenset(added))
 
@@ -102,15 +105,52 @@ def _common(kernel: Kernel) -> int:
     return depth
 
 
-def _conditionally_made(kernel: Kernel) -> bool:
-    """Whether a condition inside the statement decides about the Placeholder: ``c ? Placeholder(...) : ...``."""
+def _made_if(kernel: Kernel) -> str:
+    """The condition inside the statement that decides about the Placeholder: ``c`` in ``c ? Placeholder(...) : x``."""
     start = kernel.tensor.start
     for node in walk(kernel.steps[-1].statement):
         if isinstance(node, s.Conditional) and not kernel.tensor.start <= node.start < kernel.tensor.end:
-            for arm in (node.then, node.other):
-                if arm.start <= start < arm.end:
-                    return True
+            test = kernel.text(node.test)
+            if node.then.start <= start < node.then.end:
+                return test if isinstance(node.test, (s.Name, s.Call, s.Unary)) else f"({test})"
+            if node.other.start <= start < node.other.end:
+                return f"!{test}" if isinstance(node.test, (s.Name, s.Call)) else f"!({test})"
+    return ""
+
+
+def _also_fed(kernel: Kernel) -> bool:
+    """Whether the Placeholder of the result is put among the graph's inputs as well."""
+    variable = kernel.placeholder.variable
+    for run in kernel.runs:
+        feeds = _feeds(run[-1].statement)
+        if feeds is None or not variable:
+            continue
+        if variable in names_in(feeds):
+            return True
+        holder = feeds.name if isinstance(feeds, s.Name) else ""
+        for node in walk(kernel.function.body):
+            put: list[s.Expr] = []
+            if isinstance(node, s.Declare) and node.name == holder and node.value is not None:
+                put = [node.value]
+            elif isinstance(node, s.Assign) and holder in names_in(node.target):
+                put = [node.target, node.value]
+            elif isinstance(node, s.Message) and holder in names_in(node.receiver):
+                put = node.arguments
+            if any(variable in names_in(expression) for expression in put):
+                return True
     return False
+
+
+def _feeds(run: s.Stmt) -> s.Expr | None:
+    for node in walk(run):
+        name = getattr(node.callee, "name", "") if isinstance(node, s.Call) else ""
+        if isinstance(node, s.Call) and name == "runMPSGraph" and len(node.arguments) > 3:
+            return node.arguments[2]
+        if isinstance(node, s.Call) and name == "executeMPSGraph" and len(node.arguments) > 2:
+            return node.arguments[1]
+        if isinstance(node, s.Message) and "feeds" in node.selector.split(":"):
+            return node.arguments[node.selector.split(":").index("feeds")]
+    return None
 
 
 def _check_scopes(kernel: Kernel, level: int) -> None:
@@ -127,12 +167,22 @@ def _check_scopes(kernel: Kernel, level: int) -> None:
         if used & _declared(step.statements[: step.index]):
             raise RefusedError("the tensor is declared in an inner scope and the graph runs outside it")
     for run in kernel.runs:
+        _check_blocks(kernel, run, level)
         for number, step in enumerate(run[level:]):
             first = kernel.steps[level].index if number == 0 else 0
             if used & _declared(step.statements[first : step.index]):
                 raise RefusedError("the tensor's name means another tensor where the graph runs")
             if _assigned(step.statements[first : step.index], used):
                 raise RefusedError("the tensor is pointed at another one between Placeholder and run")
+
+
+def _check_blocks(kernel: Kernel, run: tuple[Step, ...], level: int) -> None:
+    """Refuse where a copy after the run would wait for the queue it runs on, or could not see the temporary."""
+    for outer, step in pairwise(run):
+        if isinstance(step.inside, s.Lambda) and "dispatch_sync" in kernel.text(outer.statement)[:200]:
+            raise RefusedError("the graph runs on the stream's queue, where a copy would wait for itself")
+    if any(isinstance(step.inside, s.Lambda) for step in run[level + 1 :]):
+        raise RefusedError("the graph runs in a lambda that the Placeholder is made outside of")
 
 
 def _declared(statements: list[s.Stmt]) -> set[str]:
@@ -160,7 +210,12 @@ def _before(kernel: Kernel, statement: s.Stmt, template: str, part: str, names: 
     return TextEdit(start, start, render(template, part, indent, newline_of(kernel.source), **names))
 
 
-def _after(kernel: Kernel, run: Step, template: str, part: str, names: dict[str, object]) -> TextEdit:
+def insert_after(kernel: Kernel, run: Step, template: str, part: str, names: dict[str, object]) -> TextEdit:
+    """Put a part of a template on the line after the statement that runs the graph.
+
+    Raises:
+        RefusedError: the statement shares its line or has no braces around it.
+    """
     statement = run.statement
     if not isinstance(statement, s.Evaluate):
         raise RefusedError("the graph runs inside a larger statement")
@@ -173,15 +228,20 @@ def _after(kernel: Kernel, run: Step, template: str, part: str, names: dict[str,
 
 
 def _replace(kernel: Kernel, replacement: str) -> list[TextEdit]:
-    """Hand the Placeholder the temporary; a line that gets too long is broken after ``=``."""
+    """Hand the Placeholder the temporary; break the line after ``=``, or join it again, as its new length asks for."""
     node, source = kernel.tensor, kernel.source
     edits = [TextEdit(node.start, node.end, replacement.encode())]
+    statement = kernel.steps[-1].statement
+    indent = indent_at(source, statement.start) or ""
+    growth = len(replacement) - (node.end - node.start)
     first, last = line_start(source, node.start), line_end(source, node.end)
-    line = source[first:last].rstrip()
-    if len(line.decode("utf-8", "replace")) + len(replacement) - (node.end - node.start) > COLUMNS:
-        statement = kernel.steps[-1].statement
-        sign = source.find(b" = ", first, node.start)
-        if sign >= 0 and statement.start >= first:
-            indent = indent_at(source, statement.start) or ""
-            edits.append(TextEdit(sign + 2, sign + 3, f"{newline_of(source)}{indent}    ".encode()))
+    line = source[first:last].rstrip().decode("utf-8", "replace")
+    sign = source.find(b" = ", first, node.start)
+    broken = re.compile(rb" =\r?\n[ \t]+(?=[^\n]*\Z)").search(source, statement.start, node.start)
+    if len(line) + growth > COLUMNS and sign >= 0 and statement.start >= first:
+        edits.append(TextEdit(sign + 2, sign + 3, f"{newline_of(source)}{indent}    ".encode()))
+    elif broken is not None and line.endswith(";"):
+        head = source[line_start(source, broken.start()) : broken.start()].decode("utf-8", "replace")
+        if len(head) + 3 + len(line.lstrip()) + growth <= COLUMNS:
+            edits.append(TextEdit(broken.start(), broken.end(), b" = "))
     return edits

@@ -16,7 +16,7 @@ from patchkit.scan import syntax as s
 from patchkit.scan.apple import _outcome, placeholder_constructor
 from patchkit.scan.engine import Engine
 from patchkit.scan.layout import ALL
-from patchkit.scan.machine import Machine, Path
+from patchkit.scan.machine import Path
 
 SIDES = ("<15", ">=15")
 Case = tuple[str, str]
@@ -33,7 +33,6 @@ class Guard:
     flag: str
     needed: str
     plain: str
-    joined: bool
 
     def of(self, tensor: str, *, negated: bool = False) -> str:
         """The condition on a tensor, as C++."""
@@ -41,9 +40,9 @@ class Guard:
 
 
 _LAYOUT = Guard(
-    "needs_copy", "!{0}.is_contiguous() || {0}.storage_offset()", "{0}.is_contiguous() && !{0}.storage_offset()", True
+    "needs_copy", "!{0}.is_contiguous() || {0}.storage_offset()", "{0}.is_contiguous() && !{0}.storage_offset()"
 )
-_VIEW = Guard("needs_copy", "{0}.is_view() || !{0}.is_contiguous()", "!{0}.is_view() && {0}.is_contiguous()", True)
+_VIEW = Guard("needs_copy", "{0}.is_view() || !{0}.is_contiguous()", "!{0}.is_view() && {0}.is_contiguous()")
 
 
 def guard_for(engine: Engine, placeholder: Construction) -> Guard:
@@ -56,7 +55,7 @@ def guard_for(engine: Engine, placeholder: Construction) -> Guard:
     needs_gather = _needs_gather(engine)
     if needs_gather is not None and bad <= needs_gather:
         scope = f"{placeholder.scope}::" if placeholder.scope else ""
-        return Guard("needs_gather", f"{scope}needsGather({{0}})", f"!{scope}needsGather({{0}})", False)
+        return Guard("needs_gather", f"{scope}needsGather({{0}})", f"!{scope}needsGather({{0}})")
     if bad <= {(atom, side) for atom in "TGLO" for side in SIDES}:
         return _LAYOUT
     if bad <= {(atom, side) for atom in "TGLOV" for side in SIDES}:
@@ -116,15 +115,16 @@ def _needs_gather(engine: Engine) -> frozenset[Case] | None:
     known: Any = engine.__dict__.get("_fix_needs_gather", False)
     if known is False:
         function = next((f for f in engine.sources.functions.get("needsGather", []) if len(f.parameters) == 1), None)
-        known = None if function is None else frozenset(
-            (atom, side) for atom in ALL for side in SIDES if _answers(engine, function, atom, side)
-        )
+        if function is None:
+            known = None
+        else:
+            known = frozenset(case for case in product(ALL, SIDES) if _answers(engine, function, *case))
         engine.__dict__["_fix_needs_gather"] = known
     return known if known is None else frozenset(known)
 
 
 def _answers(engine: Engine, function: s.Function, atom: str, side: str) -> bool:
-    machine = Machine(engine.sources)
+    machine = engine.machine
     answers: list[bool] = []
 
     def run() -> Path:

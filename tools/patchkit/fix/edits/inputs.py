@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from patchkit.fix.edits.guards import flag_arguments
 from patchkit.fix.edits.kernel import Construction, Kernel, RefusedError, constructions
-from patchkit.fix.edits.text import TextEdit, indent_at, line_end, line_start
+from patchkit.fix.edits.text import TextEdit, delete_lines
 from patchkit.scan import syntax as s
 from patchkit.scan.apple import placeholder_constructor
 from patchkit.scan.engine import Engine
@@ -85,16 +85,11 @@ def _switch(kernel: Kernel, flag: str) -> TextEdit | None:
             switches.append(node)
     if not declared or len(switches) != 1 or sets != 1:
         return None
-    only, source = switches[0], kernel.source
-    if indent_at(source, only.start) is None or source[only.end : line_end(source, only.end)].strip():
-        return None
-    return TextEdit(line_start(source, only.start), line_end(source, only.end), b"")
+    return delete_lines(kernel.source, switches[0].start, switches[0].end)
 
 
 def _turns_off(statement: s.Stmt, flag: str) -> bool:
     if not isinstance(statement, s.Evaluate) or not isinstance(statement.value, s.Assign):
         return False
     target, value = statement.value.target, statement.value.value
-    return (
-        isinstance(target, s.Name) and target.name == flag and isinstance(value, s.Literal) and value.value is False
-    )
+    return isinstance(target, s.Name) and target.name == flag and isinstance(value, s.Literal) and value.value is False

@@ -11,6 +11,8 @@ from patchkit.scan import syntax as s
 from patchkit.scan.engine import Engine, Site
 from patchkit.scan.walk import walk
 
+NO_PLACEHOLDER = "no Placeholder takes this tensor: the kernel writes it in a way no template covers"
+
 
 class RefusedError(Exception):
     """No template covers this site; the message says why, for the user."""
@@ -94,11 +96,11 @@ def kernel_of(engine: Engine, site: Site) -> Kernel:
         raise RefusedError("the parser cannot read a part of this function")
     steps = steps_to(function.body, site.start)
     placeholder = next((c for c in constructions(function.body) if c.arguments[1].start == site.start), None)
-    if not steps or placeholder is None:
+    if placeholder is None:
+        raise RefusedError(NO_PLACEHOLDER)
+    if not steps:
         raise RefusedError("the Placeholder stands where no statement can be put before it")
-    runs = sorted(
-        {(v.run_file, v.run) for vs in site.verdicts.values() for v in vs if v.run >= 0 and v.effect != "ok"}
-    )
+    runs = sorted({(v.run_file, v.run) for vs in site.verdicts.values() for v in vs if v.run >= 0 and v.effect != "ok"})
     if not runs:
         raise RefusedError("where the graph runs is not known")
     if any(file != site.file or not function.start <= run < function.end for file, run in runs):
@@ -114,7 +116,7 @@ def macros(engine: Engine) -> frozenset[str]:
     """Return the names of all macros the MPS sources define."""
     cached = engine.__dict__.get("_fix_macros")
     if cached is None:
-        names = set()
+        names: set[str] = set()
         for file in engine.sources.files.values():
             names.update(m.decode() for m in re.findall(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)", file.source, re.MULTILINE))
         cached = engine.__dict__["_fix_macros"] = frozenset(names)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import bisect
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def in_order(edits: Iterable[TextEdit]) -> list[TextEdit]:
         OverlapError: two edits want the same bytes.
     """
     ordered = sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end))
-    for before, after in zip(ordered, ordered[1:], strict=False):
+    for before, after in pairwise(ordered):
         if after.start < before.end:
             raise OverlapError
     return ordered
@@ -66,6 +66,21 @@ def line_end(source: bytes, offset: int) -> int:
     return len(source) if end < 0 else end + 1
 
 
+def delete_lines(source: bytes, start: int, end: int) -> TextEdit | None:
+    """Return the edit that deletes the lines of a statement, or None where it shares a line with something.
+
+    Of two empty lines that would meet, one goes as well.
+    """
+    first, last = line_start(source, start), line_end(source, end)
+    if source[first:start].strip() or source[end:last].strip():
+        return None
+    following = line_end(source, last)
+    above = source[line_start(source, max(first - 1, 0)) : first]
+    if not above.strip() and last < len(source) and not source[last:following].strip():
+        last = following
+    return TextEdit(first, last, b"")
+
+
 def indent_at(source: bytes, offset: int) -> str | None:
     """Return the white space before ``offset`` on its line, or None where something else stands there."""
     before = source[line_start(source, offset) : offset]
@@ -83,8 +98,3 @@ _TOKEN = re.compile(rb"[A-Za-z_]\w*")
 def identifiers(source: bytes) -> frozenset[str]:
     """Return every identifier in a text, those in comments and strings included."""
     return frozenset(token.decode() for token in _TOKEN.findall(source))
-
-
-def line_of(source: bytes, offset: int) -> int:
-    """Return the 1-based line of ``offset``."""
-    return bisect.bisect_right([m.end() for m in re.finditer(rb"\n", source)], offset) + 1
