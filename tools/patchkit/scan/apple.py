@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from patchkit.scan import metal
 from patchkit.scan import syntax as s
 from patchkit.scan.layout import Tensor
+from patchkit.scan.slicing import encodes
 from patchkit.scan.values import (
     UNKNOWN,
     Binding,
@@ -183,7 +185,7 @@ def run_graph(machine: Machine, feeds: Any, results: Any, position: int = -1) ->
         site = (placeholder.file, placeholder.start)
         if tensor is None or binding is None:
             continue
-        if binding.kind == "dense" and _lands_right(machine, tensor, binding, fed):
+        if binding.kind == "dense" and _lands_right(machine, tensor, binding, placeholder.flags, fed):
             binding = placeholder.binding = Binding("direct", tensor)
         if binding.kind in ("direct", "strided", "dense"):
             tensor.storage.content = "scrambled" if binding.kind == "dense" else "result"
@@ -191,11 +193,13 @@ def run_graph(machine: Machine, feeds: Any, results: Any, position: int = -1) ->
             tensor.storage.written_at = machine.clock
 
 
-def _lands_right(machine: Machine, tensor: Tensor, binding: Binding, fed: list[Placeholder]) -> bool:
+def _lands_right(
+    machine: Machine, tensor: Tensor, binding: Binding, flags: tuple[Any, ...], fed: list[Placeholder]
+) -> bool:
     """Whether a dense write puts every element of this tensor where it belongs."""
     if binding.array and machine.ask(tensor.cell, _fits_array(binding)):
         return True
-    return _same_dense_order(machine, tensor, fed)
+    return _same_dense_order(machine, tensor, flags, fed)
 
 
 def _fits_array(binding: Binding) -> frozenset[str]:
@@ -203,24 +207,32 @@ def _fits_array(binding: Binding) -> frozenset[str]:
     return frozenset("CVLO") if binding.offset else frozenset("CVL")
 
 
-def _same_dense_order(machine: Machine, tensor: Tensor, fed: list[Placeholder]) -> bool:
+def _same_dense_order(machine: Machine, tensor: Tensor, flags: tuple[Any, ...], fed: list[Placeholder]) -> bool:
     """Whether everything fed is read densely in the order the result is written in.
 
     With gathering off on both sides an element-wise graph never sees strides: a result in the same dense layout
-    as its inputs is right.
+    as its inputs is right. What is fed gathered must come with a shape of its own, as must the result: then the
+    kernel states the order itself.
     """
-    if not tensor.cell.possible() <= frozenset("TL") or not fed:
+    if not tensor.cell.possible() <= frozenset("TL"):
         return False
     constructor = placeholder_constructor(machine)
+    shaped = bool(flags) and flags[0] is not None
+    alike = False
     for placeholder in fed:
         other = placeholder.tensor
-        if other is None or constructor is None or _flags(machine, constructor, placeholder.flags)[0]:
-            return False
+        if other is None or constructor is None:
+            continue  # an optional input that this caller leaves out
+        if _flags(machine, constructor, placeholder.flags)[0]:
+            if not (shaped and placeholder.flags and placeholder.flags[0] is not None):
+                return False
+            continue
         same = other.cell is tensor.cell or tensor.cell.follows is other.cell or other.cell.follows is tensor.cell
         both_last = other.cell.possible() == tensor.cell.possible() == frozenset("L")
         if not same and not both_last:
             return False
-    return True
+        alike = True
+    return alike
 
 
 def _placeholders(value: Any) -> list[Placeholder]:
@@ -278,6 +290,9 @@ def send(machine: Machine, expression: s.Message) -> Any:
     receiver = machine.value(expression.receiver)
     values = [machine.value(a) for a in expression.arguments]
     selector = expression.selector
+    if encodes(selector):
+        metal.send(machine, expression, values)
+        return None
     handler = _SELECTORS.get(selector)
     if handler is not None:
         return handler(machine, receiver, values)
@@ -354,6 +369,8 @@ _SELECTORS: dict[str, Callable[[Any, Any, list[Any]], Any]] = {
     "initWithBuffer:descriptor:": _array_from_buffer,
     "initWithBuffer:offset:descriptor:": _array_from_buffer,
     "initWithMPSNDArray:": _data_from_array,
+    "initWithCapacity:": _same,
+    "init": _same,
     "setObject:forKey:": _set_object,
     "setValue:forKey:": _set_object,
     "addObject:": _set_object,

@@ -385,6 +385,8 @@ def _restride(machine: Machine, owner: Tensor, values: list[Any], expression: s.
     cell = owner.cell
     target = CHANNELS_LAST if form == "channels_last" else frozenset("C")
     if owner.base.role != "output":
+        if owner.base.role == "input" and not cell.possible() <= target | frozenset("CVO"):
+            machine.path.restrided.append((owner.base, cell.possible(), machine.function.file, expression.start))
         cell.follows, cell.atoms = None, target
         return owner
     if cell.possible() <= target or not machine.ask(cell, frozenset("CTL") - target):

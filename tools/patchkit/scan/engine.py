@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from patchkit.scan import syntax as s
-from patchkit.scan.layout import ALL, CONTIGUOUS, Tensor
+from patchkit.scan.handles import observe
+from patchkit.scan.layout import ALL, CONTIGUOUS, Cell, Tensor
 from patchkit.scan.machine import Event, Machine, Path, TooManyPaths
+from patchkit.scan.metal import dispatches
 from patchkit.scan.registry import OutputArgument, OutputLayout, OverloadUse, Registry
 from patchkit.scan.registry.dispatch import triggers_of
 from patchkit.scan.sources import Sources
@@ -79,6 +81,9 @@ class Engine:
     registry: Registry
     machine: Machine = field(init=False)
     sites: dict[SiteKey, Site] = field(default_factory=dict)
+    writes: dict[SiteKey, Site] = field(default_factory=dict)
+    handles: dict[tuple[str, str, int, str], Site] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
     built: set[SiteKey] = field(default_factory=set)
     gave_up: dict[str, str] = field(default_factory=dict)
     ways: dict[str, Entry] = field(default_factory=dict)
@@ -159,7 +164,7 @@ class Engine:
         signature = self._signature(entry)
         twin = self._done.get(signature)
         if twin is not None:  # the same statements, the same layouts: the same verdicts under another name
-            for site in self.sites.values():
+            for site in (*self.sites.values(), *self.writes.values(), *self.handles.values()):
                 if twin in site.verdicts:
                     site.verdicts[entry.overload] = site.verdicts[twin]
             return
@@ -184,7 +189,8 @@ class Engine:
     def _signature(self, entry: Entry) -> object:
         """What decides an entry's verdicts: its statements without names of its own, and its tensors' layouts."""
         function = entry.function
-        if entry.kind == "leftover" or function.has_error or b"Placeholder" in function.text:
+        own = b"Placeholder" in function.text or dispatches(function.text)
+        if entry.kind == "leftover" or function.has_error or own:
             return entry.overload  # a result of its own belongs to it alone
         roles = []
         layouts = {o.argument.position: o for o in entry.outputs if o.argument.position is not None}
@@ -243,6 +249,8 @@ class Engine:
                 path.outputs.append(output)
                 slot.value = Iterator([output], [machine.tensor(f"iter.input({i})", "input") for i in range(3)])
             arguments.append(slot)
+        if entry.kind == "functional":
+            _follow_input(path.outputs, layouts.values(), arguments)
         if entry.kind == "inplace" and self_tensor is not None and entry.use is not None and layouts:
             self_tensor.storage.content = "stale"
         path.returned = machine.call(entry.function, arguments)
@@ -262,16 +270,24 @@ class Engine:
         for placeholder in path.built:
             self.built.add((placeholder.file, placeholder.start))
         returned = _flatten(path.returned)
-        for event in path.events:
+        self._gather(entry, path, path.events, self.sites, returned)
+        if entry.kind != "leftover":
+            observe(self, entry, path)
+            self._gather(entry, path, path.writes, self.writes, returned)
+
+    def _gather(
+        self, entry: Entry, path: Path, events: list[Event], sites: dict[SiteKey, Site], returned: list[Tensor]
+    ) -> None:
+        for event in events:
             placeholder = event.placeholder
             key = (placeholder.file, placeholder.start)
             if not placeholder.file:
                 continue  # Placeholder() that was never given a tensor
-            site = self.sites.get(key)
+            site = sites.get(key)
             if entry.kind == "leftover" and site is not None and site.verdicts.keys() - {entry.overload}:
                 continue
             if site is None:
-                site = self.sites[key] = Site(
+                site = sites[key] = Site(
                     placeholder.file,
                     placeholder.start,
                     placeholder.end,
@@ -337,11 +353,34 @@ class Engine:
         if base.used_at > event.order:
             return say("ok", "fresh")
         waiting = [o for o in path.outputs if o.storage.content in ("stale", "raw") and o.defined is not False]
+        if not waiting and not _anything_arrives(path, returned):
+            waiting = [o for o in path.outputs if o.defined is not False]
         if not waiting:
             return say("ok", "unread")
         wanted = _stands_for(tensor, waiting)
-        dropped = any(t is wanted.base for t, _, _ in path.rebound)
+        dropped = any(t is wanted.base for t, *_ in path.rebound)
         return say("dropped" if dropped else "lost", "not copied back", wanted)
+
+
+def _follow_input(outputs: list[Tensor], layouts: Iterable[OutputLayout], arguments: list[Any]) -> None:
+    """Tie a fresh output to the layout of the only input: what a guard learns of the one it knows of the other."""
+    inputs = [a.value for a in arguments if isinstance(a.value, Tensor) and a.value.role == "input"]
+    if len(inputs) == 1 and len(outputs) == 1 and all("preserved" in layout.layouts for layout in layouts):
+        outputs[0].cell = Cell(frozenset("C"), follows=inputs[0].cell)
+
+
+def _anything_arrives(path: Path, returned: list[Tensor]) -> bool:
+    """Whether some result of the path's graphs is read, returned or written to one of the caller's tensors."""
+    for event in path.events:
+        tensor = event.placeholder.tensor
+        if tensor is None:
+            return True
+        key = (event.placeholder.file, event.placeholder.start)
+        if tensor.base.role != "fresh" or tensor.base.used_at > event.order:
+            return True
+        if any(key in o.storage.sites for o in path.outputs) or any(t.storage is tensor.storage for t in returned):
+            return True
+    return False
 
 
 def _escapes(tensor: Tensor, path: Path, returned: list[Tensor], event: Event) -> bool:

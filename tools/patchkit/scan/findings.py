@@ -83,7 +83,7 @@ class SetAside:
 
     Args:
         finding: the finding as the scan made it.
-        because: ``suppressed``, ``baseline``, ``rule``, ``op``, ``macos``, ``path`` or ``diff``.
+        because: ``suppression``, ``baseline``, ``rule``, ``op``, ``macos``, ``path`` or ``diff``.
         detail: the reason that a suppression gives; empty for the others.
     """
 
@@ -111,8 +111,8 @@ class Notice:
 class ScanReport:
     """All that one scan saw.
 
-    Every graph result of the tree is in exactly one of findings, cleared, undecided and (once settings are applied)
-    ``set_aside``.
+    ``sites`` counts graph results, ``writes`` the tensors that Metal and matrix kernels write. Every graph result of
+    the tree is in exactly one of findings, cleared, undecided and (once settings are applied) ``set_aside``.
     """
 
     torch_version: str
@@ -125,3 +125,4 @@ class ScanReport:
     undecided: tuple[Undecided, ...]
     set_aside: tuple[SetAside, ...] = ()
     notices: tuple[Notice, ...] = ()
+    writes: int = 0

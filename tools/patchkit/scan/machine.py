@@ -17,7 +17,7 @@ from typing import Any
 
 from patchkit.scan import syntax as s
 from patchkit.scan.layout import ALL, CONTIGUOUS, PRESERVED, Cell, Storage, Tensor
-from patchkit.scan.slicing import Slicer
+from patchkit.scan.slicing import Slicer, is_handle
 from patchkit.scan.sources import Sources
 from patchkit.scan.values import (
     UNKNOWN,
@@ -80,8 +80,10 @@ class Path:
         returned: what the kernel returned.
         macos: which macOS sides the path can run on, of ``<15`` and ``>=15``.
         copies: ``copy_`` calls, as (target, source, file, offset).
-        rebound: outputs whose handle was pointed at another tensor, as (tensor, file, offset).
+        rebound: outputs whose handle was pointed at another tensor, as (tensor, file, offset, what that was made from).
         restrided: outputs whose strides were changed, as (tensor, its layouts before, file, offset).
+        writes: what Metal and matrix kernels wrote, in order.
+        bound: what is bound to the buffer indices of the next Metal dispatch.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -89,9 +91,11 @@ class Path:
     returned: Any = None
     macos: frozenset[str] = frozenset(("<15", ">=15"))
     copies: list[tuple[Tensor, Tensor, str, int]] = field(default_factory=list)
-    rebound: list[tuple[Tensor, str, int]] = field(default_factory=list)
+    rebound: list[tuple[Tensor, str, int, Tensor | None]] = field(default_factory=list)
     restrided: list[tuple[Tensor, frozenset[str], str, int]] = field(default_factory=list)
     built: list[Placeholder] = field(default_factory=list)
+    writes: list[Event] = field(default_factory=list)
+    bound: dict[int, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -126,9 +130,10 @@ class Machine:
         self.clock = 0
         self.steps = 0
         self.tensors = 0
-        from patchkit.scan import apple, aten
+        from patchkit.scan import apple, aten, metal
 
-        self.calls: dict[str, Callable[..., Any]] = {**aten.FUNCTIONS, **apple.FUNCTIONS}
+        self.metal: metal.MetalState = known.metal if known else metal.MetalState()
+        self.calls: dict[str, Callable[..., Any]] = {**aten.FUNCTIONS, **apple.FUNCTIONS, **metal.FUNCTIONS}
         self.method = aten.call_method
         self.default_call = aten.call_unknown
         self.message = apple.send
@@ -306,8 +311,8 @@ class Machine:
                 given = arguments[place]
                 by_reference = "&" in parameter.type and not parameter.type.startswith("const ")
                 tensor = given.value if isinstance(given, Slot) else given
-                if isinstance(tensor, Tensor) and tensor.role == "fresh" and not tensor.emptied:
-                    self.ranks.setdefault((function, place), set()).add(tensor.cell.rank)
+                if isinstance(tensor, Tensor):
+                    self._learn_rank(function, place, tensor)
                 if isinstance(given, Slot):
                     slot = given if by_reference or "&" in parameter.type else Slot(given.value)
                 else:
@@ -333,6 +338,15 @@ class Machine:
         finally:
             self.frames.pop()
 
+    def _learn_rank(self, function: s.Function, place: int, tensor: Tensor) -> None:
+        """Ranks of fresh tensors that callers hand to a parameter tell what a caller's own tensor there can be."""
+        known = self.ranks.setdefault((function, place), set())
+        if tensor.role == "fresh":
+            if not tensor.emptied:
+                known.add(tensor.cell.rank)
+        elif tensor.role == "output" and known and not known & {None, 4, 5} and tensor.cell.follows is None:
+            tensor.cell.atoms = tensor.cell.atoms - frozenset("L") or tensor.cell.atoms
+
     def sliced(self, function: s.Function) -> list[s.Stmt]:
         """The statements of a function that decide where results go."""
         kept = self.slices.get(function)
@@ -341,7 +355,7 @@ class Machine:
                 kept = function.body
                 self.needed[function] = frozenset(p.name for p in function.parameters)
             else:
-                slicer = Slicer(self.acts)
+                slicer = Slicer(self.acts, self.sets)
                 kept = slicer.slice(function)
                 self.needed[function] = frozenset(slicer.needed)
             self.slices[function] = kept
@@ -364,6 +378,10 @@ class Machine:
             texts = (f.source for f in self.sources.files.values())
             self._compared = frozenset(m.decode() for t in texts for pair in _COMPARED.findall(t) for m in pair if m)
         return self._compared
+
+    def sets(self, name: str) -> bool:
+        """Whether some function of that name in the tree takes a ``Tensor&`` that it may assign."""
+        return any(is_handle(p.type) for f in self.sources.functions.get(name, ()) for p in f.parameters)
 
     def acts(self, name: str) -> bool:
         """Whether some function of that name in the tree may run a graph or move data, itself or by its calls."""
@@ -514,6 +532,8 @@ class Machine:
 
     def _switch(self, statement: s.Switch) -> None:
         value = self.value(statement.value)
+        if isinstance(value, Test):
+            value = int(self.truth(value))
         known = self._matching_case(value, statement)
         pick = (
             known
@@ -658,7 +678,11 @@ class Machine:
         candidates = self.sources.functions.get(callee.name)
         if not candidates or len(self.frames) > MAX_DEPTH:
             return None
-        if not self.acts(callee.name) and not any(_ANSWERS.search(f.returns) for f in candidates):
+        if (
+            not self.acts(callee.name)
+            and not self.sets(callee.name)
+            and not any(_ANSWERS.search(f.returns) for f in candidates)
+        ):
             return None
         if callee.scope and callee.scope.split("::")[-1] in ("at", "std", "c10"):
             return None
@@ -834,13 +858,19 @@ class Machine:
                 this.fields[target.name] = Slot(value)
             return
         old = slot.value
-        if isinstance(old, Tensor) and old.role == "output" and value is not old and isinstance(value, Tensor):
+        if isinstance(old, Tensor) and old.role == "output" and value is not old:
             self._rebind(slot, old, value, position)
         slot.value = value
 
-    def _rebind(self, slot: Slot, old: Tensor, new: Tensor, position: int) -> None:
-        if slot.type == "caller" and new.storage is not old.storage:
-            self.path.rebound.append((old.base, self.function.file, position))
+    def _rebind(self, slot: Slot, old: Tensor, new: Any, position: int) -> None:
+        if isinstance(new, Symbol):  # the result of a call of another operator, unless that was given the output
+            another = new.key[0] == "call" and all(t.base is not old.base for t in new.tensors)
+        else:
+            another = isinstance(new, Tensor) and new.storage is not old.storage
+        if slot.type == "caller" and another:
+            made_from = new.source if isinstance(new, Tensor) else None
+            place = self.sources.place(self.function, position)
+            self.path.rebound.append((old.base, self.function.file, place, made_from))
 
     def _index(self, expression: s.Index) -> Any:
         holder, index = self.value(expression.object), self.value(expression.index)
@@ -873,7 +903,10 @@ class Machine:
 
 
 _ENUMERATOR = re.compile(r"k?[A-Z]")
-_ACTS = re.compile(rb"\brunMPSGraph\b|resultsDictionary|\bcopy_\(|executeMPSGraph|mps_copy_\(|_copy_from")
+_ACTS = re.compile(
+    rb"\brunMPSGraph\b|resultsDictionary|\bcopy_\(|executeMPSGraph|mps_copy_\(|_copy_from"
+    rb"|mtl_set(?:Args|Buffer)\b|setBuffer:|(?:result|solution)Matrix:|resultVector:|destinationArray:|dispatchThread"
+)
 _ANSWERS = re.compile(
     r"(?<!Graph)\bTensor\b|\bbool\b|MTLBuffer|NDArray|GraphTensorData|Placeholder|NSDictionary|MemoryFormat|tuple|pair|auto"
 )

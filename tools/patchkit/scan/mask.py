@@ -43,6 +43,39 @@ class MacroDefinition:
     end: int
 
 
+#: Bytes between the parentheses of a macro call; what is longer is no call but broken text.
+_LONGEST_CALL = 20_000
+_PAREN = re.compile(rb"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[()]""", re.DOTALL)
+
+
+class Parentheses:
+    """Where each parenthesis of a text closes; no part of the text is read twice, however often it is asked."""
+
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        self.ends: dict[int, int] = {}
+
+    def end(self, opening: int) -> int:
+        """Return the offset behind the parenthesis that closes ``opening``, or -1."""
+        if opening not in self.ends:
+            self._read(opening)
+        return self.ends[opening]
+
+    def _read(self, opening: int) -> None:
+        open_ones: list[int] = []
+        for match in _PAREN.finditer(self.source, opening):
+            token = match.group()
+            if token == b"(":
+                open_ones.append(match.start())
+            elif token == b")":
+                self.ends[open_ones.pop()] = match.end()
+                if not open_ones:
+                    return
+            if match.end() - opening > _LONGEST_CALL:
+                break
+        self.ends.update(dict.fromkeys(open_ones, -1))
+
+
 @dataclass(frozen=True)
 class MaskedSource:
     """The masked text and what it hides.
@@ -54,6 +87,8 @@ class MaskedSource:
         structured: offset of the name in ``TORCH_IMPL_FUNC(name)``.
         macro_calls: macro invocations that were blanked out, in file order.
         macro_definitions: every ``#define``, in file order.
+        parentheses: where each parenthesis of the original text closes.
+        plain: the original text with comments blanked.
     """
 
     text: bytes
@@ -62,11 +97,13 @@ class MaskedSource:
     structured: frozenset[int] = frozenset()
     macro_calls: tuple[MacroCall, ...] = ()
     macro_definitions: tuple[MacroDefinition, ...] = ()
+    parentheses: Parentheses = field(default_factory=lambda: Parentheses(b""))
+    plain: bytes = b""
 
 
 _TOKEN = re.compile(
     rb"""
-      //[^\n]*(?:\\\n[^\n]*)*                            # line comment
+      //(?:[^\\\n]|\\\r?\n|\\.)*                         # line comment
     | /\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)                    # block comment
     | (?P<raw>R"(?P<delim>[^()\\\s"]{0,16})\()           # raw string opener
     | @?"(?:[^"\\\n]|\\.|\\\n)*+"?                       # string, Objective-C string
@@ -81,7 +118,17 @@ _TOKEN = re.compile(
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
 
-_TRAILING_COMMA = re.compile(rb",(?:\s|//[^\n]*\n)*\Z")
+_COMMENT = re.compile(
+    rb"""
+      (?P<comment>//(?:[^\\\n]|\\\r?\n|\\.)*|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z))
+    | R"(?P<delim>[^()\\\s"]{0,16})\((?:.*?\)(?P=delim)"|.*\Z)
+    | "(?:[^"\\\n]|\\.|\\\n)*+"?
+    | '(?:[^'\\\n]|\\.)*+'
+    | ^[ \t]*\#(?:[^\\\n/]|\\\r?\n|\\.|/(?!/|\*)|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+
+    """.replace(rb"*+", rb"*"),
+    re.VERBOSE | re.MULTILINE | re.DOTALL,
+)
+_TRAILING_COMMA = re.compile(rb",\s*\Z")
 _DEFINE = re.compile(rb"[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)(?:\(([^()]*)\))?")
 _QUALIFIERS = frozenset((b"__block", b"__weak", b"__strong", b"__unsafe_unretained", b"__bridge", b"__autoreleasing"))
 _BRACKETLESS = re.compile(rb"[^\[\]{};]*")
@@ -96,6 +143,8 @@ _BLOCK_HEAD = re.compile(rb"\^[\s\w:*<>,&]*(?:\([^{};]*\))?\s*\{")
 _WORD_BEFORE = re.compile(rb"[A-Za-z_]\w*\Z")
 _OPERAND_KEYWORDS = frozenset((b"return", b"case", b"else", b"in", b"do", b"throw", b"co_return", b"delete", b"goto"))
 _SPACES = re.compile(rb"[^\n\r]")
+_CHECK = re.compile(rb"TORCH_(?:CHECK|INTERNAL_ASSERT)")
+_NEXT_BLANK = re.compile(rb"[\r\n]*[ \t]")
 _STRUCTURED = b"TORCH_IMPL_FUNC"
 
 
@@ -123,7 +172,16 @@ def mask(source: bytes) -> MaskedSource:
         The masked text, whose length and line breaks equal those of ``source``. Unbalanced or foreign text is
         left as it is: the parser then reports an error node, which the scan reports as undecided.
     """
-    return _Masker(source).run()
+    return _Masker(without_comments(source)).run()
+
+
+def without_comments(source: bytes) -> bytes:
+    """Return ``source`` with its comments blanked, except those in preprocessor lines; length and line breaks stay."""
+
+    def blank(match: re.Match[bytes]) -> bytes:
+        return _SPACES.sub(b" ", match.group()) if match.group("comment") is not None else match.group()
+
+    return _COMMENT.sub(blank, source)
 
 
 class _Masker:
@@ -135,8 +193,8 @@ class _Masker:
         self.literals: dict[int, str] = {}
         self.structured: set[int] = set()
         self.macros: list[MacroCall] = []
-        self.comment = (0, 0)
         self.macros_defined: list[MacroDefinition] = []
+        self.parentheses = Parentheses(source)
 
     def run(self) -> MaskedSource:
         source, position, end = self.source, 0, len(self.source)
@@ -151,15 +209,12 @@ class _Masker:
                 first = source[match.start()]
                 if first == 0x40:  # @"string"
                     self.buffer[match.start()] = 0x20
-                elif first == 0x2F:
-                    self._comment(match.start(), position)
                 continue
             if kind == "punct":
                 position = self._punctuation(match.group(), match.start(), position)
             elif kind == "macro":
                 position = self._macro(match.start(), position)
             elif kind == "directive":
-                self._comment(match.start(), position)
                 self._directive(match.start(), position)
             elif kind == "empty":  # `= {}` as a default argument
                 _blank(self.buffer, match.start() + 1, position)
@@ -178,6 +233,8 @@ class _Masker:
             frozenset(self.structured),
             tuple(self.macros),
             tuple(self.macros_defined),
+            self.parentheses,
+            self.source,
         )
 
     # -- single constructs -------------------------------------------------------------------------
@@ -217,17 +274,11 @@ class _Masker:
             self.stack.append(_Frame("subscript", start))
         return position
 
-    def _comment(self, start: int, end: int) -> None:
-        if self.source[self.comment[1] : start].strip():
-            self.comment = (start, end)
-        else:
-            self.comment = (self.comment[0], end)
-
     def _before(self, start: int) -> bytes:
-        """The code right before ``start``, without white space and comments."""
-        if not self.source[self.comment[1] : start].strip():
-            start = self.comment[0]
-        return self.source[max(0, start - 80) : start].rstrip()
+        """The code right before ``start``, without white space."""
+        while start and self.source[start - 1 : start].isspace():
+            start -= 1
+        return self.source[max(0, start - 80) : start]
 
     def _is_message(self, start: int) -> bool:
         source = self.source
@@ -310,6 +361,8 @@ class _Masker:
             self.buffer[start : start + 2] = b"[]"
         elif bytes(self.buffer[start - 1 : start]) in (b" ", b"\t"):
             self.buffer[start - 1 : start + 1] = b"[]"
+        elif source[brace + 1 : brace + 2] in (b" ", b"\t"):
+            self.buffer[start : start + 3] = b"[]{"
         else:
             return position
         return brace
@@ -336,8 +389,16 @@ class _Masker:
                 self.structured.add(offset)
                 return closing + 1
         if self._starts_line(start):
-            end = _matching_paren(source, position - 1)
+            end = self.parentheses.end(position - 1)
             if end > 0 and not _continues(source, end):
+                if (
+                    _CHECK.match(name)
+                    and b"is_contiguous" in source[position:end]
+                    and (gap := _NEXT_BLANK.match(source, end))
+                ):
+                    self.buffer[gap.end() - 1] = 0x3B  # a check of the layout that lacks its semicolon is still one
+                    self.stack.append(_Frame("paren", position - 1))
+                    return position
                 self.macros.append(MacroCall(name.decode(), split_arguments(source[position : end - 1]), start, end))
                 _blank(self.buffer, start, end)
                 self.buffer[start] = 0x3B
@@ -370,7 +431,7 @@ class _Masker:
             _blank(buffer, start, position)
             if token == b"@synchronized":
                 opening = source.find(b"(", position)
-                end = _matching_paren(source, opening) if opening >= 0 else -1
+                end = self.parentheses.end(opening) if opening >= 0 else -1
                 if end > 0:
                     _blank(buffer, opening, end)
                     return end
@@ -382,7 +443,7 @@ class _Masker:
             token in (b"@available", b"@selector", b"@encode", b"@protocol") and source[position : position + 1] == b"("
         ):
             buffer[start] = 0x5F
-            end = _matching_paren(source, position)
+            end = self.parentheses.end(position)
             if end > 0:
                 _blank(buffer, position + 1, end - 1)
                 return end
@@ -409,24 +470,6 @@ class _Masker:
                 self.buffer[start:position] = b": "
 
 
-def _matching_paren(source: bytes, opening: int) -> int:
-    """Return the offset behind the parenthesis that closes ``opening``, or -1."""
-    depth, position = 0, opening
-    for match in _PAREN.finditer(source, opening):
-        token = match.group()
-        if token == b"(":
-            depth += 1
-        elif token == b")":
-            depth -= 1
-            if depth == 0:
-                return match.end()
-        position = match.end()
-        if position - opening > 20_000:
-            break
-    return -1
-
-
-_PAREN = re.compile(rb"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[()]""", re.DOTALL)
 _GAP = re.compile(rb"(?:[ \t\r\n]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
 

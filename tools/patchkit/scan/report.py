@@ -109,7 +109,11 @@ def _reach(
         entry = engine.ways[name]
         if entry.use is not None:
             names.append(name)
-            triggers.update(entry.use.triggers)
+            if entry.kind == "mutable":  # it writes some arguments in place and returns others
+                bad = [v for v in site.verdicts[name] if v.effect != "ok"]
+                triggers.update("inplace" if v.role == "output" else "functional" for v in bad)
+            else:
+                triggers.update(entry.use.triggers)
         else:
             names.extend(entry.names)
             triggers.update(entry.triggers)

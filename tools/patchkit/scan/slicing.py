@@ -70,21 +70,46 @@ EXPRESSION_FIELDS: dict[type, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+#: Calls that run a graph, move data, or change where a tensor's elements are.
+ACTS = frozenset(("copy_", "runMPSGraph", "executeMPSGraph", "mps_copy_", "_copy_from", "empty_tensor_restride"))
+#: Calls that bind the arguments of a Metal kernel, or dispatch it; the encoder comes first.
+ENCODERS = frozenset(("mtl_setArgs", "mtl_setBuffer", "mtl_dispatch1DJob"))
+#: Parts of a selector whose argument is the matrix or array that a matrix kernel writes.
+RESULTS = ("resultMatrix", "solutionMatrix", "resultVector", "destinationArray")
+
+
+def encodes(selector: str) -> bool:
+    """Whether a message binds a buffer of a Metal kernel, dispatches one, or writes a matrix."""
+    return selector.startswith(("setBuffer:offset:", "dispatchThread")) or any(f"{r}:" in selector for r in RESULTS)
+
+
+def written_to(message: s.Message) -> list[s.Expr]:
+    """Of such a message the arguments that stand for memory: the buffer bound, or the matrix written."""
+    if message.selector.startswith("setBuffer:"):
+        return message.arguments[:1]
+    parts = zip(message.selector.split(":"), message.arguments, strict=False)
+    return [argument for part, argument in parts if part in RESULTS]
+
+
 class Slicer:
     """Slices one function.
 
     Args:
         acts: whether a call of that name may run a graph or move a tensor's data.
+        sets: whether a call of that name may point a tensor of its caller at another one.
     """
 
-    def __init__(self, acts: Callable[[str], bool]) -> None:
+    def __init__(self, acts: Callable[[str], bool], sets: Callable[[str], bool]) -> None:
         self.acts = acts
+        self.sets = sets
         self.needed: set[str] = set()
+        self.callables: set[str] = set()
         self.ungathered = False
 
     def slice(self, function: s.Function) -> list[s.Stmt]:
         """Return the statements of a function that matter; ``needed`` then names the variables they use."""
         returns = bool(_TENSOR_RESULT.search(function.returns)) or function.returns == ""
+        self.needed |= {p.name for p in function.parameters if is_handle(p.type)}
         kept = self._settle(function, returns)
         if not _reads_ungathered(function):
             return kept
@@ -151,6 +176,10 @@ class Slicer:
         parts: list[s.Expr] = list(statement.arguments or [])
         if statement.value is not None:
             parts.append(statement.value)
+        if isinstance(statement.value, s.Lambda):
+            if statement.value.relevant and self._lambda(statement.value):
+                self.callables.add(statement.name)  # what it does happens where it is called
+            return statement if wanted else None
         core = any(self._core(p) for p in parts)
         if not wanted and not core:
             return None
@@ -225,13 +254,14 @@ class Slicer:
             if isinstance(expression, s.Call):
                 callee = expression.callee
                 name = callee.name if isinstance(callee, (s.Name, s.Member)) else ""
-                if name in ("copy_", "runMPSGraph", "executeMPSGraph", "mps_copy_", "_copy_from"):
+                if name in ACTS or name in ENCODERS:
                     return True
-                if isinstance(callee, s.Name) and self.acts(name):
+                if isinstance(callee, s.Name) and (name in self.callables or self.acts(name)):
                     return True
-            elif (isinstance(expression, s.Message) and "resultsDictionary:" in expression.selector) or (
-                isinstance(expression, s.Lambda) and expression.relevant and self._lambda(expression)
-            ):
+            elif (
+                isinstance(expression, s.Message)
+                and ("resultsDictionary:" in expression.selector or encodes(expression.selector))
+            ) or (isinstance(expression, s.Lambda) and expression.relevant and self._lambda(expression)):
                 return True
         return False
 
@@ -249,7 +279,7 @@ class Slicer:
                 mutates = callee.name.endswith("_") or callee.name in _GROWS or callee.name == "empty_tensor_restride"
                 return mutates and bool(names(callee.object) & self.needed)
             if isinstance(callee, s.Name):
-                mutates = callee.name.endswith(("_", "_out", "_outf", "_stub"))
+                mutates = callee.name.endswith(("_", "_out", "_outf", "_stub")) or self.sets(callee.name)
                 return mutates and bool(names(value.arguments) & self.needed)
         if isinstance(value, s.Message):
             grows = value.selector.startswith(("set", "add", "insert"))
@@ -272,7 +302,16 @@ class Slicer:
                 continue
             if not isinstance(current, s.Expr):
                 continue
+            if isinstance(current, s.Message) and encodes(current.selector):
+                stack.extend(written_to(current))
+                continue
+            if isinstance(current, s.Message) and current.selector.startswith("initWithBuffer:offset:"):
+                stack.extend(current.arguments[:2])  # what the descriptor says is read without running it
+                continue
             if isinstance(current, s.Call) and isinstance(current.callee, s.Name):
+                if current.callee.name in ENCODERS:
+                    stack.extend(current.arguments[1:] if "set" in current.callee.name else ())
+                    continue
                 if current.callee.name == "Placeholder":
                     stack.extend(current.arguments[1:])
                     continue
@@ -349,6 +388,11 @@ def _flattened(body: list[s.Stmt], deciding: set[tuple[type, int]]) -> list[s.St
         else:
             out.append(statement)
     return out
+
+
+def is_handle(kind: str) -> bool:
+    """Whether a parameter of that type lets the function point its caller's tensor at another one."""
+    return kind.replace(" ", "").endswith("Tensor&") and not kind.startswith("const ")
 
 
 def _root(target: s.Expr) -> set[str]:

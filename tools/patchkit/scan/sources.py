@@ -6,6 +6,7 @@ macro writes (``CREATE_..._FUNC(name, ...)``) are expanded and indexed like any 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,8 +20,8 @@ from patchkit.source.tree import MPS_FOLDER
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-#: A source file larger than this is not a kernel file; it is reported and not read.
-MAX_BYTES = 16 * 1024 * 1024
+#: A source file larger than this is not a kernel file; it is reported and not read. Nor do macros write more.
+MAX_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -93,16 +94,23 @@ def parser() -> Parser:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cpp.language()))
 
 
-def kernel_files(root: Path) -> Iterator[Path]:
-    """Yield the sources and headers under the MPS folder in name order; symbolic links are not followed."""
-    folder = root / MPS_FOLDER
-    for path in sorted(folder.rglob("*")):
-        if path.suffix in (".mm", ".h", ".cpp") and path.is_file() and not _through_link(path, folder):
-            yield path
+def kernel_files(root: Path, problems: list[Problem] | None = None) -> Iterator[Path]:
+    """Yield the Objective-C++ and C++ sources and headers under the MPS folder, in name order; links are not followed.
 
+    Args:
+        root: the tree's root.
+        problems: gets a folder that cannot be listed.
+    """
 
-def _through_link(path: Path, folder: Path) -> bool:
-    return any(p.is_symlink() for p in (path, *path.parents) if p != folder and folder in p.parents)
+    def report(error: OSError) -> None:
+        if problems is not None:
+            name = Path(error.filename).relative_to(root).as_posix()
+            problems.append(Problem(name, 1, "", f"the folder cannot be read: {error.strerror}"))
+
+    found: list[Path] = []
+    for folder, _, names in os.walk(root / MPS_FOLDER, onerror=report):
+        found.extend(Path(folder, name) for name in names if name.endswith((".mm", ".h", ".cpp")))
+    yield from (path for path in sorted(found) if not path.is_symlink() and path.is_file())
 
 
 def load_sources(root: Path, replaced: Mapping[str, bytes] | None = None) -> Sources:
@@ -117,7 +125,7 @@ def load_sources(root: Path, replaced: Mapping[str, bytes] | None = None) -> Sou
     """
     sources = Sources(root)
     cpp = parser()
-    for path in kernel_files(root):
+    for path in kernel_files(root, sources.problems):
         relative = path.relative_to(root).as_posix()
         data = (replaced or {}).get(relative)
         if data is None:
@@ -134,7 +142,8 @@ def _read(path: Path, relative: str, problems: list[Problem]) -> bytes | None:
             problems.append(Problem(relative, 1, "", f"the file has {before.st_size} bytes, more than any kernel file"))
             return None
         data = path.read_bytes()
-        if len(data) != before.st_size:
+        after = path.stat()
+        if (len(data), after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
             problems.append(Problem(relative, 1, "", "the file changed while it was read"))
             return None
     except OSError as error:
@@ -156,7 +165,7 @@ def parse_file(relative: str, data: bytes, cpp: Parser) -> SourceFile:
     """
     masked = mask(data)
     file = SourceFile(relative, data, masked)
-    _index(file, masked, data, cpp)
+    _index(file, masked, masked.plain, cpp)
     _expand_macros(file, cpp)
     return file
 
@@ -170,7 +179,12 @@ def _index(file: SourceFile, masked: MaskedSource, text: bytes, cpp: Parser, *, 
         for child in reversed(node.named_children):
             kind = child.type
             if kind == "function_definition":
-                function = _function(file, child, lowering, text, expanded)
+                try:
+                    function = _function(file, child, lowering, text, expanded)
+                except RecursionError:
+                    line = file.position(child.start_byte)[0]
+                    file.problems.append(Problem(file.path, line, "", "a parameter is nested too deeply to follow"))
+                    continue
                 if function is not None:
                     file.functions.append(function)
             elif kind in _CONTAINERS:
@@ -246,7 +260,7 @@ def _function(file: SourceFile, node: Node, lowering: Lowering, text: bytes, exp
 
 def _lowerer(lowering: Lowering, body: Node):  # type: ignore[no-untyped-def]
     def lower() -> list[Stmt]:
-        return lowering.block(body)
+        return lowering.body(body)
 
     return lower
 
@@ -267,22 +281,31 @@ def _expand_macros(file: SourceFile, cpp: Parser) -> None:
     }
     if not writers:
         return
+    plain = file.masked.plain
     names = b"|".join(re.escape(n.encode()) for n in writers)
-    for match in re.finditer(rb"^[ \t]*(" + names + rb")\s*\(([^;{}]*?)\)[ \t]*;?[ \t]*$", file.source, re.MULTILINE):
+    written = 0
+    for match in re.finditer(rb"^[ \t]*(" + names + rb")\s*\(", plain, re.MULTILINE):
         definition = writers[match.group(1).decode()]
         if definition.start <= match.start() < definition.end:
             continue
-        text = expand(definition, file.source, split_arguments(match.group(2)))
+        end = file.masked.parentheses.end(match.end() - 1)
+        if end < 0 or not _ENDS_LINE.match(plain, end):
+            continue
+        text = expand(definition, file.source, split_arguments(plain[match.end() : end - 1]))
+        written += len(text)
+        if written > MAX_BYTES:
+            why = f"the macros of this file write more than {MAX_BYTES} bytes"
+            file.problems.append(Problem(file.path, file.position(match.start())[0], "", why))
+            return
         expanded = mask(text)
         sub = SourceFile(file.path, text, expanded)
-        _index(sub, expanded, text, cpp, expanded=True)
+        _index(sub, expanded, expanded.plain, cpp, expanded=True)
         for function in sub.functions:
-            function.start, function.end, function.body_start = (
-                definition.start,
-                definition.end,
-                definition.start,
-            )
+            function.start, function.end, function.body_start = definition.start, definition.end, definition.start
             file.functions.append(function)
+
+
+_ENDS_LINE = re.compile(rb"[ \t]*;?[ \t]*(?://[^\n]*)?\r?$", re.MULTILINE)
 
 
 def expand(definition: MacroDefinition, source: bytes, arguments: tuple[str, ...]) -> bytes:

@@ -275,9 +275,12 @@ class Function:
 
     @property
     def body(self) -> list[Stmt]:
-        """The statements of the body."""
+        """The statements of the body; none, and ``has_error`` set, where they are nested too deeply to follow."""
         if self._body is None:
-            self._body = self._lower()
+            try:
+                self._body = self._lower()
+            except RecursionError:
+                self._body, self.has_error = [], True
         return self._body
 
 
@@ -289,6 +292,10 @@ RELEVANT = re.compile(
 _SPACE = re.compile(r"\s+")
 
 
+#: Expressions and statements inside one another; the deepest kernel of a release has about thirty.
+MAX_NESTING = 120
+
+
 class Lowering:
     """Turns tree-sitter nodes of one masked file into statements and expressions."""
 
@@ -296,6 +303,16 @@ class Lowering:
         self.masked = masked
         self.source = source
         self.text = masked.text
+        self.nesting = 0
+
+    def body(self, node: Node) -> list[Stmt]:
+        """Lower the body of a function.
+
+        Raises:
+            RecursionError: it is nested deeper than :data:`MAX_NESTING`.
+        """
+        self.nesting = 0
+        return self.block(node)
 
     def source_text(self, node: Node) -> str:
         """The original text of a node, white space collapsed."""
@@ -315,9 +332,17 @@ class Lowering:
     def statement(self, node: Node) -> list[Stmt]:
         """Lower one statement; one declaration may give several."""
         handler = _STATEMENTS.get(node.type)
-        if handler is not None:
-            return handler(self, node)
-        return []
+        if handler is None:
+            return []
+        self._enter()
+        lowered = handler(self, node)
+        self.nesting -= 1
+        return lowered
+
+    def _enter(self) -> None:
+        self.nesting += 1
+        if self.nesting > MAX_NESTING:
+            raise RecursionError
 
     def _compound(self, node: Node) -> list[Stmt]:
         return [Block(node.start_byte, node.end_byte, self.block(node))]
@@ -519,9 +544,12 @@ class Lowering:
     def expression(self, node: Node) -> Expr:
         """Lower one expression."""
         handler = _EXPRESSIONS.get(node.type)
-        if handler is not None:
-            return handler(self, node)
-        return Opaque(node.start_byte, node.end_byte, self.source_text(node))
+        if handler is None:
+            return Opaque(node.start_byte, node.end_byte, self.source_text(node))
+        self._enter()
+        lowered = handler(self, node)
+        self.nesting -= 1
+        return lowered
 
     def _identifier(self, node: Node) -> Expr:
         return Name(node.start_byte, node.end_byte, node.text.decode() if node.text else "")

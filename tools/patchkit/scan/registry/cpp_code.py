@@ -245,9 +245,7 @@ def calls_of(body: str, name: str) -> Iterator[Call]:
     for offset in word_offsets(body, name):
         opening = _ARGUMENTS_OPEN.match(body, offset + len(name))
         if opening:
-            yield _call(
-                body, name, offset, opening.end() - 1, closing(body, opening.end() - 1, within=_MAX_ARGUMENTS)
-            )
+            yield _call(body, name, offset, opening.end() - 1, closing(body, opening.end() - 1, within=_MAX_ARGUMENTS))
 
 
 def _call(body: str, name: str, offset: int, opening: int, end: int) -> Call:

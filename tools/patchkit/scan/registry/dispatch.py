@@ -165,9 +165,7 @@ def kernel_entries(entries: Mapping[str, Entry], shown: str) -> list[KernelEntry
             raise InputError(f"{shown} line {entry.line}: 'dispatch' is not a table of keys and kernels.")
         delegate = entry.fields.get("structured_delegate")
         if isinstance(delegate, str) and delegate not in entries:
-            raise InputError(
-                f"{shown} line {entry.line}: structured_delegate {delegate} is not an operator here."
-            )
+            raise InputError(f"{shown} line {entry.line}: structured_delegate {delegate} is not an operator here.")
         decided = _decide(name, entry, entries)
         if decided:
             found.append(decided)
@@ -175,9 +173,7 @@ def kernel_entries(entries: Mapping[str, Entry], shown: str) -> list[KernelEntry
     return found
 
 
-def registered_entries(
-    registered: Iterable[RegisteredKernel], entries: Mapping[str, Entry]
-) -> Iterator[KernelEntry]:
+def registered_entries(registered: Iterable[RegisteredKernel], entries: Mapping[str, Entry]) -> Iterator[KernelEntry]:
     """Kernels registered past the table, for their overload and for those that delegate to it."""
     for one in registered:
         if one.overload not in entries:
@@ -254,9 +250,7 @@ def structured_parameters(out: Overload) -> tuple[Parameter, ...]:
             continue
         parameters += replaced.get(argument.name) or [Parameter(argument.name, argument.type, "input")]
     parameters += added
-    parameters += [
-        Parameter(argument.name, argument.type, "output") for argument in out.arguments if argument.is_out
-    ]
+    parameters += [Parameter(argument.name, argument.type, "output") for argument in out.arguments if argument.is_out]
     return tuple(parameters)
 
 
@@ -284,8 +278,7 @@ def structured_use(overload: Overload, out: Overload, key: str) -> OverloadUse:
     positions = [position for position, parameter in enumerate(parameters) if parameter.role == "output"]
     owner: Owner = "caller" if overload.kind in ("out", "inplace") else "fresh"
     outputs = tuple(
-        OutputArgument(index, parameters[position].name, position, owner)
-        for index, position in enumerate(positions)
+        OutputArgument(index, parameters[position].name, position, owner) for index, position in enumerate(positions)
     )
     return OverloadUse(overload, key, overload.name != out.name, True, parameters, outputs)
 
@@ -315,9 +308,7 @@ def unstructured_use(overload: Overload, key: str) -> OverloadUse:
     ]
     if overload.kind in ("functional", "mutable"):
         first = len(outputs)
-        outputs += [
-            OutputArgument(index, "", None, "returned") for index in range(first, first + overload.n_returns)
-        ]
+        outputs += [OutputArgument(index, "", None, "returned") for index in range(first, first + overload.n_returns)]
     return OverloadUse(overload, key, False, False, parameters, tuple(outputs))
 
 

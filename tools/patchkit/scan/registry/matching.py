@@ -27,10 +27,7 @@ def matching_uses(kernel: KernelUse, types: Sequence[str]) -> tuple[OverloadUse,
 def _agrees(use: OverloadUse, types: Sequence[str]) -> bool:
     if len(use.parameters) != len(types):
         return False
-    return all(
-        _class(parameter.type) == _class(given)
-        for parameter, given in zip(use.parameters, types, strict=True)
-    )
+    return all(_class(parameter.type) == _class(given) for parameter, given in zip(use.parameters, types, strict=True))
 
 
 def _class(type_text: str) -> str:

@@ -25,9 +25,7 @@ UNKNOWN = "unknown"
 
 _META_MACRO = re.compile(r"\w*META_FUNC2?")
 _LEADING_DIMS = re.compile(r"(?:\w+::)*IntArrayRef\(.*,\s*(\d+)\)")
-_EMPTY = re.compile(
-    r"(?:[\w:]*(?:IntArrayRef|DimVector|<int64_t>))?\s*(?:\{\s*\}|\(\s*\))|(?:std|c10|at)::nullopt"
-)
+_EMPTY = re.compile(r"(?:[\w:]*(?:IntArrayRef|DimVector|<int64_t>))?\s*(?:\{\s*\}|\(\s*\))|(?:std|c10|at)::nullopt")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _PROXIED = frozenset(["set_output_strided", "set_output_contiguous"])
 _SETTERS = frozenset(["set_output", "set_output_raw_strided", *_PROXIED])
@@ -145,13 +143,7 @@ class MetaFunctions:
                 yield self._event(call, context)
             elif own and parent and call.receiver in _OWN_RECEIVERS and call.name in methods:
                 yield from self._inherited(parent, call.name)
-            elif (
-                own
-                and parent
-                and call.receiver in _OWN_RECEIVERS
-                and not methods
-                and call.name.startswith("build")
-            ):
+            elif own and parent and call.receiver in _OWN_RECEIVERS and not methods and call.name.startswith("build"):
                 site = MetaSite(context.function.file, context.function.line_of(call.offset), call.name)
                 yield _Event(None, False, _ITERATOR_LAYOUTS, False, site)
             elif not call.receiver and call.name in self._sources.macros(context.function.file):
@@ -174,9 +166,7 @@ class MetaFunctions:
             return
         for helper in self._definitions(call, context):
             names = [parameter.name for parameter in helper.parameters]
-            receivers = frozenset(
-                f"{names[place]}." for place in positions if place < len(names) and names[place]
-            )
+            receivers = frozenset(f"{names[place]}." for place in positions if place < len(names) and names[place])
             constants = {
                 name: context.constants.get(argument, argument)
                 for name, argument in zip(names, call.arguments, strict=False)
@@ -244,17 +234,13 @@ class MetaFunctions:
     def _own_calls(self, function: Function) -> tuple[Call, ...]:
         """Calls of a method on its own object."""
         if function not in self._calls:
-            self._calls[function] = tuple(
-                call for call in calls(function.body) if call.receiver in _OWN_RECEIVERS
-            )
+            self._calls[function] = tuple(call for call in calls(function.body) if call.receiver in _OWN_RECEIVERS)
         return self._calls[function]
 
     def _parent_event(self, call: Call, function: Function) -> _Event:
         """An iterator computes explicit strides from its operands: they are the operands' own order."""
         event = self._event(call, _Context(function, _OWN_RECEIVERS))
-        layouts = frozenset(
-            PRESERVED if layout in (EXPLICIT, UNKNOWN) else layout for layout in event.layouts
-        )
+        layouts = frozenset(PRESERVED if layout in (EXPLICIT, UNKNOWN) else layout for layout in event.layouts)
         return _Event(None, event.proxied, layouts, False, event.site)
 
     def _event(self, call: Call, context: _Context) -> _Event:
@@ -281,10 +267,7 @@ class MetaFunctions:
         if re.search(r"\bcontiguous_strides\(", value):
             return frozenset([CONTIGUOUS])
         if _IDENTIFIER.fullmatch(value) and value not in seen:
-            found = [
-                self._strides(part, context, seen | {value})
-                for part in assigned(context.function.body, value)
-            ]
+            found = [self._strides(part, context, seen | {value}) for part in assigned(context.function.body, value)]
             if found:
                 return frozenset().union(*found)
         return frozenset([EXPLICIT])
@@ -299,8 +282,7 @@ class MetaFunctions:
         if not leading or leading[0] in seen:
             return frozenset()
         found = [
-            self._options(part, context, seen | {leading[0]})
-            for part in assigned(context.function.body, leading[0])
+            self._options(part, context, seen | {leading[0]}) for part in assigned(context.function.body, leading[0])
         ]
         return frozenset().union(*found)
 
@@ -387,7 +369,8 @@ def _ranks(sizes: str, context: _Context, seen: frozenset[str]) -> frozenset[int
         return frozenset([int(leading[1])])
     if _IDENTIFIER.fullmatch(value) and value not in seen:
         listed = re.findall(rf"\b{value}\s*(\{{[^{{}};]*\}})\s*;", context.function.body)
-        written = (*listed, *assigned(context.function.body, value))
+        inside = {text[1:-1].strip() for text in listed}
+        written = (*listed, *(part for part in assigned(context.function.body, value) if part.strip() not in inside))
         parts = [_ranks(part, context, seen | {value}) for part in written]
         known = [part for part in parts if part is not None]
         return frozenset().union(*known) if parts and len(known) == len(parts) else None

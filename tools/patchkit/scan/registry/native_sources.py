@@ -80,9 +80,7 @@ class NativeSources:
         """Objective-C++ files and headers of the MPS folder, sorted."""
         return tuple(sorted(self._list(MPS, recurse=True, suffixes=(".mm", ".h"))))
 
-    def _list(
-        self, folder: str, *, recurse: bool, suffixes: tuple[str, ...] = (".cpp", ".h")
-    ) -> Iterator[str]:
+    def _list(self, folder: str, *, recurse: bool, suffixes: tuple[str, ...] = (".cpp", ".h")) -> Iterator[str]:
         try:
             with os.scandir(self._root / folder) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
@@ -144,9 +142,7 @@ class NativeSources:
         if not makers:
             return []
         source = self.source(file)
-        return [
-            (text, source.text.count("\n", 0, offset) + 1) for text, offset in expansions(source.code, makers)
-        ]
+        return [(text, source.text.count("\n", 0, offset) + 1) for text, offset in expansions(source.code, makers)]
 
     def defining(self, name: str, near: str) -> tuple[Function, ...]:
         """Definitions of the function that a call in the file ``near`` means.
@@ -179,9 +175,7 @@ class NativeSources:
         wanted = name.encode()
         if not _is_called(self._headers, wanted):
             return self._mentioning_in([file], name)
-        return self._mentioning_in(
-            [each for each in self.files() if _is_called(self.raw(each), wanted)], name
-        )
+        return self._mentioning_in([each for each in self.files() if _is_called(self.raw(each), wanted)], name)
 
     @cached_property
     def _headers(self) -> bytes:

@@ -20,15 +20,11 @@ from patchkit.scan.registry.meta import CHANNELS_LAST, CONTIGUOUS, PRESERVED, UN
 from patchkit.scan.registry.native_sources import NativeSources
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_WRAPPED = re.compile(
-    r"(?:std::move|std::forward(?:<[^()]*>)?|const_cast<[^()]*>|static_cast<[^()]*>)\((.*)\)"
-)
+_WRAPPED = re.compile(r"(?:std::move|std::forward(?:<[^()]*>)?|const_cast<[^()]*>|static_cast<[^()]*>)\((.*)\)")
 _ADD_OUTPUT = re.compile(r"add_(?:owned_|borrowed_)?output")
 _ITERATOR_CLASS = re.compile(r"(?:\w+::)*TensorIterator(?:Base)?::")
 _TENSOR_DECLARATION = re.compile(r"\bTensor\s+(?:\w+\s*,\s*)*$")
-_ALLOCATION = re.compile(
-    r"(?:new_)?(?:empty|zeros|ones|full)(?:_like|_mps|_symint|_strided|_quantized)?|clone|to"
-)
+_ALLOCATION = re.compile(r"(?:new_)?(?:empty|zeros|ones|full)(?:_like|_mps|_symint|_strided|_quantized)?|clone|to")
 # Methods that return the same storage (or, for contiguous tensors, the same tensor).
 _VIEWS = frozenset(
     [
@@ -268,18 +264,14 @@ class Origins:
                 outputs = [
                     added.arguments[0]
                     for added in calls(frame.function.body)
-                    if _ADD_OUTPUT.fullmatch(added.name)
-                    and added.receiver.startswith(f"{config}.")
-                    and added.arguments
+                    if _ADD_OUTPUT.fullmatch(added.name) and added.receiver.startswith(f"{config}.") and added.arguments
                 ]
         first = found[0] if found else None
         if not outputs and first and first.arguments and _ITERATOR_CLASS.fullmatch(first.receiver):
             # TensorIterator.h: the named builders take the output first.
             outputs = [first.arguments[0]]
         if outputs:
-            return [
-                origin for output in outputs for origin in self._resolve(output, frame, _Asked(False, True))
-            ]
+            return [origin for output in outputs for origin in self._resolve(output, frame, _Asked(False, True))]
         return self._returned(first, frame, _Asked(True, False)) if first else [_UNKNOWN_ORIGIN]
 
     def _of_call(self, value: str, frame: Frame, asked: _Asked) -> list[Origin]:

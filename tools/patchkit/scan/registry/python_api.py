@@ -24,9 +24,7 @@ _MANUAL_FUNCTIONS = "torch/csrc/autograd/python_torch_functions_manual.cpp"
 _SUBSCRIPT = "aten/src/ATen/TensorIndexing.h"
 
 _BINDING_ROW = re.compile(r'\{\s*"(\w+)"\s*,')
-_NN_CALL = re.compile(
-    r"^(?:def (\w+)\(|(\w+) = _add_docstr\(\s*torch\._C\._nn\.(\w+))|torch\._C\._nn\.(\w+)", re.M
-)
+_NN_CALL = re.compile(r"^(?:def (\w+)\(|(\w+) = _add_docstr\(\s*torch\._C\._nn\.(\w+))|torch\._C\._nn\.(\w+)", re.M)
 _SELF_CALL = re.compile(r"\bself\.(\w+)\(")
 # What the generator's list has skipped in every release; used where the tree does not hold the generator.
 _ALWAYS_SKIPPED = re.compile(r".*_(?:backward|forward|jvp)(?:_\w+)?")

@@ -322,8 +322,7 @@ def load_registry(root: Path) -> Registry:
         name = entry_name(entry)
         if name in entries:
             raise InputError(
-                f"{NATIVE_FUNCTIONS} line {entry.line}: {name} is listed twice "
-                f"(first in line {entries[name].line})."
+                f"{NATIVE_FUNCTIONS} line {entry.line}: {name} is listed twice (first in line {entries[name].line})."
             )
         entries[name] = entry
     reached: dict[str, list[KernelEntry]] = {}

@@ -82,9 +82,7 @@ def _sites(stub: str, sources: NativeSources) -> Iterable[tuple[Frame, Call]]:
                 yield from _handed_sites(stub, call, Frame(function), sources)
 
 
-def _handed_sites(
-    stub: str, call: Call, frame: Frame, sources: NativeSources
-) -> Iterable[tuple[Frame, Call]]:
+def _handed_sites(stub: str, call: Call, frame: Frame, sources: NativeSources) -> Iterable[tuple[Frame, Call]]:
     """Calls of the stub under the name of a helper's parameter."""
     position = call.arguments.index(stub)
     for helper in sources.defining(call.name, frame.function.file):

@@ -52,8 +52,7 @@ def read_entries(path: Path, shown: str) -> list[Entry]:
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError as error:
         raise InputError(
-            f"{shown} is missing, and without it no kernel can be tied to its operators; "
-            "give a complete source tree."
+            f"{shown} is missing, and without it no kernel can be tied to its operators; give a complete source tree."
         ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{shown} is not UTF-8 text (byte {error.start}).") from error

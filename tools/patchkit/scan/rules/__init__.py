@@ -52,9 +52,7 @@ class Mark:
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """Return the ``RULE`` of every module in this package, sorted by identifier."""
-    modules = (
-        importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)
-    )
+    modules = (importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
     return tuple(sorted((module.RULE for module in modules), key=lambda rule: rule.id))
 
 

@@ -92,8 +92,7 @@ RULE = Rule(
     ),
     failing=KERNEL.format(
         before="",
-        placeholder="Placeholder result = Placeholder(graph->outputTensor_, output);"
-        " // expect: MPS101 output",
+        placeholder="Placeholder result = Placeholder(graph->outputTensor_, output); // expect: MPS101 output",
         after="",
     ),
     passing=KERNEL.format(
