@@ -43,9 +43,7 @@ def report():
 
 
 def finding(report, function, tensor):
-    (found,) = [
-        finding for finding in report.findings if (finding.function, finding.tensor) == (function, tensor)
-    ]
+    (found,) = [finding for finding in report.findings if (finding.function, finding.tensor) == (function, tensor)]
     return found
 
 

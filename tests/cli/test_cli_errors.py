@@ -68,9 +68,7 @@ def test_an_unexpected_exception_is_an_internal_error(command_that, capsys, monk
     command_that(raising(RuntimeError("odd\nthing")))
     assert run(["trial"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(
-        "patchkit: internal error (RuntimeError: odd thing); run with PATCHKIT_TRACEBACK=1"
-    )
+    assert said.startswith("patchkit: internal error (RuntimeError: odd thing); run with PATCHKIT_TRACEBACK=1")
     assert said.count("\n") == 1
 
 

@@ -57,9 +57,7 @@ def test_json_is_alone_on_standard_output(tree, capsys):
 def test_every_site_of_the_json_is_in_one_list(tree, capsys):
     run(["scan", str(tree), "--format", "json"])
     data = json.loads(capsys.readouterr().out)
-    listed = [
-        (site["file"], site["line"]) for kind in ("findings", "cleared", "undecided") for site in data[kind]
-    ]
+    listed = [(site["file"], site["line"]) for kind in ("findings", "cleared", "undecided") for site in data[kind]]
     assert data["sites"] == len(listed) == len(set(listed))
 
 

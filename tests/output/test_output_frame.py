@@ -79,9 +79,7 @@ def test_wide_characters_do_not_move_the_carets():
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_no_line_is_wider_than_asked_for_and_the_expression_stays_in_sight(width):
     long = (
-        "    Placeholder out = Placeholder("
-        + "very_long_name->" * 8
-        + "out, output, /*shape=*/nil, /*gather=*/false);"
+        "    Placeholder out = Placeholder(" + "very_long_name->" * 8 + "out, output, /*shape=*/nil, /*gather=*/false);"
     )
     column, length = locate(long, "output")
     text = "the result is written to a copy of this tensor, and the copy is thrown away"
@@ -95,9 +93,7 @@ def test_no_line_is_wider_than_asked_for_and_the_expression_stays_in_sight(width
 def test_a_long_text_is_wrapped_below_the_line_without_losing_a_word():
     text = "the result is written to a copy of this tensor, and the copy is thrown away " * 2
     drawn = draw(main_label(text), width=60)
-    said = " ".join(
-        line.split("|", 1)[1].replace("^", "") for line in drawn if not line[:3].strip().isdigit()
-    )
+    said = " ".join(line.split("|", 1)[1].replace("^", "") for line in drawn if not line[:3].strip().isdigit())
     assert said.split() == text.split()
 
 

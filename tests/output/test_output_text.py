@@ -57,8 +57,7 @@ def tree(tmp_path):
     (tmp_path / FILE).parent.mkdir(parents=True)
     (tmp_path / FILE).write_text(SOURCE)
     (tmp_path / NATIVE_FUNCTIONS).write_text(
-        "- func: kernel.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n"
-        "  dispatch:\n    MPS: kernel_out_mps\n"
+        "- func: kernel.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  dispatch:\n    MPS: kernel_out_mps\n"
     )
     return Tree(tmp_path, "2.6.0", "pytorch")
 
@@ -118,9 +117,7 @@ def test_the_python_calls_and_the_macos_range_are_named(tree):
     assert "macOS     before 15" in shown
 
 
-@pytest.mark.parametrize(
-    ("macos", "words"), [("<15", "before 15"), (">=15", "15 and later"), ("all", "every version")]
-)
+@pytest.mark.parametrize(("macos", "words"), [("<15", "before 15"), (">=15", "15 and later"), ("all", "every version")])
 def test_every_macos_range_is_spelled_out(tree, macos, words):
     assert f"macOS     {words}" in text(tree, report(replace(FINDING, macos=macos)))
 
@@ -157,16 +154,13 @@ def test_the_summary_counts_effects_cleared_undecided_files_and_seconds(tree):
     )
     shown = text(tree, scanned, width=140)
     assert (
-        "3 findings (2 lost, 1 misplaced); 1 cleared, 0 undecided; 61 files, 154 sites in 0.9 s (torch 2.6.0)"
-        in shown
+        "3 findings (2 lost, 1 misplaced); 1 cleared, 0 undecided; 61 files, 154 sites in 0.9 s (torch 2.6.0)" in shown
     )
     assert "`patchkit fix` repairs 2 of 3" in shown
 
 
 def test_a_clean_tree_gets_the_summary_alone(tree):
-    assert text(tree, report()) == (
-        "0 findings; 0 cleared, 0 undecided; 61 files, 154 sites in 0.9 s (torch 2.6.0)\n"
-    )
+    assert text(tree, report()) == ("0 findings; 0 cleared, 0 undecided; 61 files, 154 sites in 0.9 s (torch 2.6.0)\n")
 
 
 def test_cleared_sites_are_explained_only_on_request(tree):

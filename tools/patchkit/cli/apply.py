@@ -23,9 +23,7 @@ Example:
 @click.argument("tree", type=click.Path(path_type=Path))
 @click.option("--reverse", "-R", is_flag=True, help="Take the series out of the tree.")
 @click.option("--check", is_flag=True, help="Only say whether it fits; change nothing.")
-@click.option(
-    "--force", is_flag=True, help="Go on although a file to be patched has uncommitted changes in git."
-)
+@click.option("--force", is_flag=True, help="Go on although a file to be patched has uncommitted changes in git.")
 @click.option(
     "--format",
     "format_name",
@@ -53,9 +51,7 @@ def command(series: Path, tree: Path, reverse: bool, check: bool, force: bool, f
 def _sentences(result: ApplyResult, tree: Path) -> list[str]:
     lines = []
     if result.recovered is not None:
-        lines.append(
-            f"An earlier run in {tree} had been interrupted; its changes were {result.recovered} first."
-        )
+        lines.append(f"An earlier run in {tree} had been interrupted; its changes were {result.recovered} first.")
     if result.action == "empty":
         return [*lines, "The series holds no patches: nothing to do."]
     if result.action == "already-applied":

@@ -30,9 +30,7 @@ Example:
     metavar="DIR",
     help="Folder for the series.  [default: patchkit-out/VERSION]",
 )
-@click.option(
-    "--check", is_flag=True, help="Say what would be patched; write nothing. Exits with 1 if anything."
-)
+@click.option("--check", is_flag=True, help="Say what would be patched; write nothing. Exits with 1 if anything.")
 @click.option("--in-place", is_flag=True, help="Edit the tree instead of writing a series.")
 @click.option("--recipe", metavar="NAME", help="Make only the patch of this recipe, an upstream case.")
 @click.option(

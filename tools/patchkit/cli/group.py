@@ -16,7 +16,8 @@ COMMANDS = {
     "fix": "Write a patch series for the findings of a scan.",
     "apply": "Apply a patch series to a tree, or reverse it.",
     "test": "Run the regression suite against a torch wheel.",
-    "explain": "Describe a rule: why it matters, a failing and a passing kernel, the fix.",
+    "where": "Follow an operator from its schema to the results its kernels write.",
+    "explain": "Describe a rule, or one finding beside the nearest safe kernel.",
     "demo": "Scan, fix and rescan a miniature tree; works offline.",
 }
 

@@ -8,10 +8,23 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from patchkit.fix.series import Patch
+    from patchkit.scan.engine import Engine, Site
     from patchkit.scan.findings import Finding
     from patchkit.source.tree import Tree
 
-__all__ = ["FixResult", "fix_tree"]
+__all__ = ["FixResult", "fix_tree", "is_fixable"]
+
+
+def is_fixable(engine: Engine, site: Site) -> tuple[bool, str]:
+    """Return whether a template covers a site of a scan, and if none does, why not.
+
+    Args:
+        engine: a finished scan.
+        site: one of its graph results that has a finding.
+    """
+    from patchkit.fix.edits import is_fixable as covered
+
+    return covered(engine, site)
 
 
 @dataclass(frozen=True)

@@ -87,9 +87,7 @@ def apply_series(
 
 def _recover(root: Path, check: bool) -> Outcome | None:
     if check and pending(root):
-        raise PatchError(
-            f"A run in {root} was interrupted; 'patchkit apply' without --check completes it first."
-        )
+        raise PatchError(f"A run in {root} was interrupted; 'patchkit apply' without --check completes it first.")
     return recover(root)
 
 
@@ -203,8 +201,7 @@ def _not_applicable(
     if more:
         reasons.append(f"{more} more file{'s' * (more != 1)}")
     return PatchError(
-        f"The series was made for another tree than {root} ({series.base}): {'; '.join(reasons)}. "
-        "Nothing was changed."
+        f"The series was made for another tree than {root} ({series.base}): {'; '.join(reasons)}. Nothing was changed."
     )
 
 

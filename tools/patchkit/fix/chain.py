@@ -92,9 +92,7 @@ def standing(content: bytes, chain: Chain) -> frozenset[int]:
 
 def _could_hold(content: bytes, chain: Chain, count: int) -> bool:
     try:
-        _run(
-            content, [diff.reversed() for diff in reversed(chain.diffs[:count])], chain.patches[:count][::-1]
-        )
+        _run(content, [diff.reversed() for diff in reversed(chain.diffs[:count])], chain.patches[:count][::-1])
         _run(content, chain.diffs[count:], chain.patches[count:])
     except ChainMisfitError:
         return False
@@ -143,9 +141,7 @@ def _run_recorded(content: bytes, chain: Chain) -> bytes:
     return content
 
 
-def _run(
-    content: bytes, diffs: Sequence[FileDiff], patches: Sequence[str]
-) -> tuple[bytes, list[tuple[int, ...]]]:
+def _run(content: bytes, diffs: Sequence[FileDiff], patches: Sequence[str]) -> tuple[bytes, list[tuple[int, ...]]]:
     moved = []
     for patch, diff in zip(patches, diffs, strict=True):
         try:

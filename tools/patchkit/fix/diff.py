@@ -70,9 +70,7 @@ class FileDiff:
 
     def reversed(self) -> FileDiff:
         """Return the diff that undoes this one."""
-        return FileDiff(
-            self.path, tuple(hunk.reversed() for hunk in self.hunks), self.new_blob, self.old_blob
-        )
+        return FileDiff(self.path, tuple(hunk.reversed() for hunk in self.hunks), self.new_blob, self.old_blob)
 
 
 def blob_hash(content: bytes, algorithm: str = "sha1") -> str:
@@ -132,9 +130,7 @@ def _changes(old: Sequence[bytes], new: Sequence[bytes]) -> list[_Change]:
         tail += 1
     matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
     return [
-        (head + i1, head + i2, head + j1, head + j2)
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
-        if tag != "equal"
+        (head + i1, head + i2, head + j1, head + j2) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"
     ]
 
 

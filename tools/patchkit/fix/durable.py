@@ -18,9 +18,7 @@ from patchkit.errors import OutputError
 _LOCK_SECONDS = 10.0
 _LOCK_POLL_SECONDS = 0.05
 # What file systems without locks or folder syncs answer; the step is then left out.
-_UNSUPPORTED = frozenset(
-    {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EBADF}
-)
+_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EBADF})
 _HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -86,9 +84,7 @@ def _wait_for_lock(descriptor: int, folder: Path) -> None:
             return
         except BlockingIOError as error:
             if time.monotonic() > end:
-                raise OutputError(
-                    f"Another patchkit is working in {folder}; wait until it is done."
-                ) from error
+                raise OutputError(f"Another patchkit is working in {folder}; wait until it is done.") from error
             time.sleep(_LOCK_POLL_SECONDS)
         except OSError as error:
             if error.errno in _UNSUPPORTED:

@@ -57,9 +57,7 @@ class Hunk:
     def reversed(self) -> Hunk:
         """Return the hunk that undoes this one."""
         swap = {b" ": b" ", b"-": b"+", b"+": b"-"}
-        return Hunk(
-            self.new_start, self.old_start, tuple((swap[tag], line) for tag, line in self.lines), self.heading
-        )
+        return Hunk(self.new_start, self.old_start, tuple((swap[tag], line) for tag, line in self.lines), self.heading)
 
 
 class MisfitError(Exception):
@@ -235,9 +233,7 @@ def _replace(lines: list[bytes], hunks: Sequence[Hunk], positions: Sequence[int]
     return b"".join(out + lines[done:])
 
 
-def _best_misfit(
-    lines: Sequence[bytes], hunk: Hunk, number: int, above: Sequence[bytes] | None = None
-) -> MisfitError:
+def _best_misfit(lines: Sequence[bytes], hunk: Hunk, number: int, above: Sequence[bytes] | None = None) -> MisfitError:
     """Say which line differs first where most lines of ``hunk`` agree, of such places the nearest to its own.
 
     Looks only under the declaration line of the hunk; where that is gone, says so.

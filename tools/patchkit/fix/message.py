@@ -121,6 +121,4 @@ def _message_template() -> jinja2.Template:
     try:
         return environment.get_template("message.j2")
     except jinja2.TemplateNotFound as error:
-        raise InputError(
-            f"patchkit's own template mail/{error.name} is missing; install patchkit again."
-        ) from error
+        raise InputError(f"patchkit's own template mail/{error.name} is missing; install patchkit again.") from error

@@ -122,13 +122,9 @@ def _load(path: Path) -> Recipe:
     texts = {key: _text(path, key, data[key]) for key in _TEXTS}
     lists = {key: _texts(path, key, data[key]) for key in _LISTS}
     if texts["name"] != path.stem:
-        raise InputError(
-            f"The recipe {path} calls itself {texts['name']!r}; name and file name must be the same."
-        )
+        raise InputError(f"The recipe {path} calls itself {texts['name']!r}; name and file name must be the same.")
     if texts["effect"] not in _EFFECTS:
-        raise InputError(
-            f"The recipe {path} has the effect {texts['effect']!r}; known are: {', '.join(_EFFECTS)}."
-        )
+        raise InputError(f"The recipe {path} has the effect {texts['effect']!r}; known are: {', '.join(_EFFECTS)}.")
     _check_specifier(path, texts["releases"])
     return Recipe(
         name=texts["name"],
@@ -147,9 +143,7 @@ def _load(path: Path) -> Recipe:
 def _check_keys(path: Path, data: Mapping[str, Any]) -> None:
     unknown = sorted(set(data) - set(_KEYS))
     if unknown:
-        raise InputError(
-            f"The recipe {path} has the unknown key {unknown[0]!r}; known are: {', '.join(_KEYS)}."
-        )
+        raise InputError(f"The recipe {path} has the unknown key {unknown[0]!r}; known are: {', '.join(_KEYS)}.")
     missing = [key for key in _KEYS if key not in data]
     if missing:
         raise InputError(f"The recipe {path} lacks {', '.join(missing)}.")

@@ -162,9 +162,7 @@ def _check_patches(patches: Sequence[Patch]) -> None:
             if change.before == change.after:
                 raise PatchError(f"Patch {patch.slug} leaves {change.path} as it is.")
             if current.get(change.path, change.before) != change.before:
-                raise PatchError(
-                    f"Patch {patch.slug} does not start from what the patch before left in {change.path}."
-                )
+                raise PatchError(f"Patch {patch.slug} does not start from what the patch before left in {change.path}.")
             current[change.path] = change.after
     check_distinct(tuple(current), where="The series")
 
@@ -247,9 +245,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         what = "is not a folder" if folder.exists() else "does not exist"
         raise InputError(f"{folder} {what}; give the folder that 'patchkit fix' wrote.")
     if not (folder / MANIFEST).is_file():
-        raise InputError(
-            f"{folder} is not a patch series: it has no {MANIFEST}; give the folder 'patchkit fix' wrote."
-        )
+        raise InputError(f"{folder} is not a patch series: it has no {MANIFEST}; give the folder 'patchkit fix' wrote.")
     try:
         manifest = json.loads(_read(folder, MANIFEST))
     except (ValueError, RecursionError) as error:
@@ -270,9 +266,7 @@ def _bad_manifest(folder: Path) -> InputError:
 def _read_patch(folder: Path, row: Mapping[str, Any]) -> SeriesPatch:
     name = str(row["file"])
     if not _PATCH_NAME.match(name):
-        raise InputError(
-            f"{folder / MANIFEST} names the patch {name!r}, which is not a name patchkit writes."
-        )
+        raise InputError(f"{folder / MANIFEST} names the patch {name!r}, which is not a name patchkit writes.")
     content = _read(folder, name)
     if _digest(content) != row["sha256"]:
         raise InputError(
@@ -299,9 +293,7 @@ def _check_chain(series: Series) -> None:
     for patch in series.patches:
         for path, (before, after) in patch.versions.items():
             if last.get(path, before) != before:
-                raise InputError(
-                    f"{series.folder / MANIFEST} does not chain: {patch.name} starts from another {path}."
-                )
+                raise InputError(f"{series.folder / MANIFEST} does not chain: {patch.name} starts from another {path}.")
             last[path] = after
 
 
@@ -311,9 +303,7 @@ def _read(folder: Path, name: str) -> bytes:
         if path.is_symlink() or not path.is_file():
             raise InputError(f"{path} is missing or not a regular file; the series is not whole.")
         if path.stat().st_size > _LARGEST_FILE_BYTES:
-            raise InputError(
-                f"{path} is larger than {_LARGEST_FILE_BYTES >> 20} MiB: no patch of kernels is."
-            )
+            raise InputError(f"{path} is larger than {_LARGEST_FILE_BYTES >> 20} MiB: no patch of kernels is.")
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error

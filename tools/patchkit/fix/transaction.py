@@ -229,9 +229,7 @@ def _clean(root: Path, folder: Path) -> None:
     fsync_folder(folder)
     for path in sorted(folder.iterdir()):
         if path.name != _DRAFT and not path.name.startswith(("new-", "old-")):
-            raise PatchError(
-                f"{path} is in the way: patchkit keeps its journal in this folder; move it away."
-            )
+            raise PatchError(f"{path} is in the way: patchkit keeps its journal in this folder; move it away.")
     for path in sorted(folder.iterdir()):
         path.unlink()
         _reached("clean")
@@ -270,8 +268,7 @@ def _read_journal(path: Path) -> list[_Entry]:
         if data["schema"] != _SCHEMA:
             raise ValueError(data["schema"])
         return [
-            _Entry(str(row["path"]), str(row["before"]), str(row["after"]), int(row["number"]))
-            for row in data["files"]
+            _Entry(str(row["path"]), str(row["before"]), str(row["after"]), int(row["number"])) for row in data["files"]
         ]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not a journal that patchkit wrote; move it away.") from error

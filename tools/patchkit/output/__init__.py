@@ -7,28 +7,55 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from patchkit.output._python_calls import Spelled
     from patchkit.scan.findings import ScanReport
     from patchkit.source.tree import Tree
 
 
 @dataclass(frozen=True)
+class Edit:
+    """A verified edit of one file.
+
+    Args:
+        before, after: the file's whole text.
+        fingerprints: the findings that it cures.
+    """
+
+    before: str
+    after: str
+    fingerprints: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Look:
-    """How text is laid out.
+    """How a report is laid out, and what a format shows beside it.
 
     Args:
         width: columns that prose and code frames keep to.
         color: whether ANSI colour codes may be written.
         show_cleared: list every safe site with the reason why it is safe.
+        folder: of the tree, relative to the repository whose paths a report is to use, with ``/``.
+        edits: edits that a format may offer, by path relative to the tree.
+        overloads: how Python spells the findings' operators, where that is known already.
     """
 
     width: int = 100
     color: bool = False
     show_cleared: bool = False
+    folder: str = ""
+    edits: Mapping[str, Edit] = field(default_factory=dict)
+    overloads: Mapping[str, Spelled] | None = None
+
+    def path(self, file: str) -> str:
+        """Return a path of the tree as the repository has it."""
+        return str(PurePosixPath(self.folder) / file)
 
 
 @cache

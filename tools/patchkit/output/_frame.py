@@ -31,9 +31,7 @@ class Label:
     main: bool = False
 
 
-def frame(
-    source: Sequence[str], labels: Sequence[Label], *, width: int, color: bool, around: int = 2
-) -> list[str]:
+def frame(source: Sequence[str], labels: Sequence[Label], *, width: int, color: bool, around: int = 2) -> list[str]:
     """Draw the lines that ``labels`` stand on, and ``around`` lines of context at each main label.
 
     Lines keep to ``width`` columns: the indentation that neighbouring lines share goes first, then what is

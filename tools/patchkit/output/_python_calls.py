@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from patchkit.errors import PatchkitError
 
-if TYPE_CHECKING:
-    from patchkit.scan.registry.schema import Overload
+
+class Named(Protocol):
+    """An argument, as far as a call shows it."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class Spelled(Protocol):
+    """An overload, as far as its spelling in Python goes; the registry's, or what a cached scan kept of it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def public(self) -> bool: ...
+    @property
+    def python(self) -> str: ...
+    @property
+    def outputs(self) -> Sequence[Named]: ...
+
 
 # A tensor in each layout that loses its output, made from one that everyone has.
 EXAMPLE = {
@@ -19,7 +39,7 @@ EXAMPLE = {
 }
 
 
-def read_overloads(root: Path) -> Mapping[str, Overload]:
+def read_overloads(root: Path) -> Mapping[str, Spelled]:
     """Return the overloads of the tree at ``root`` by name; none where its schemas cannot be read."""
     from patchkit.scan.registry import load_registry
 
@@ -33,7 +53,7 @@ def python_calls(
     ops: Sequence[str],
     triggers: Iterable[str],
     layouts: Sequence[str],
-    overloads: Mapping[str, Overload],
+    overloads: Mapping[str, Spelled],
 ) -> list[str]:
     """Return one Python call for each way (``triggers``) in which a finding's ``ops`` are reached.
 
@@ -55,11 +75,11 @@ def python_calls(
     return list(dict.fromkeys(calls))
 
 
-def _trigger_of(overload: Overload) -> str:
+def _trigger_of(overload: Spelled) -> str:
     return "backward" if "_backward" in overload.name else overload.kind
 
 
-def _call(overload: Overload, trigger: str, tensor: str) -> str:
+def _call(overload: Spelled, trigger: str, tensor: str) -> str:
     if trigger == "backward":
         return f"backward of {overload.name.partition('_backward')[0]}"
     name = overload.python.partition("(")[0]

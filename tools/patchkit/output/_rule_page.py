@@ -57,9 +57,7 @@ def _failing(rule: Rule, look: Look) -> list[str]:
     labels = []
     for mark in marks:
         column, length = locate(source[mark.line - 1], mark.tensor) or (0, 1)
-        labels.append(
-            Label(mark.line, f"{rule.id}: {mark.tensor} is {rule.effect}", column, length, main=True)
-        )
+        labels.append(Label(mark.line, f"{rule.id}: {mark.tensor} is {rule.effect}", column, length, main=True))
     return frame(source, labels, width=width, color=look.color, around=len(source))[1:]
 
 

@@ -8,17 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from patchkit.output import Look
 from patchkit.output._frame import Label, frame, locate, read_lines
-from patchkit.output._python_calls import python_calls, read_overloads
+from patchkit.output._python_calls import Spelled, python_calls, read_overloads
 from patchkit.output._terminal import count_of, paint, printable, wrap
-from patchkit.scan.findings import Cleared, Finding, ScanReport, TraceStep, Undecided
+from patchkit.scan.findings import Cleared, Finding, Notice, ScanReport, TraceStep, Undecided
 from patchkit.source.tree import Tree
-
-if TYPE_CHECKING:
-    from patchkit.scan.registry.schema import Overload
 
 # What each reason of `cleared` means; a reason that is not listed is shown by its name.
 REASONS = {
@@ -50,14 +47,17 @@ def render(report: ScanReport, tree: Tree, look: Look) -> str:
         return read[file]
 
     lines: list[str] = []
-    overloads = read_overloads(tree.root) if report.findings else {}
+    overloads: Mapping[str, Spelled] = {}
+    if report.findings:
+        overloads = read_overloads(tree.root) if look.overloads is None else look.overloads
     for file, findings in _by_file(report.findings):
         lines += [_file_heading(file, len(findings), look), ""]
         for finding in findings:
-            lines += [*_finding(finding, source, overloads, look), ""]
+            lines += [*finding_lines(finding, source, overloads, look), ""]
     if look.show_cleared:
         lines += _cleared(report.cleared, look)
     lines += _undecided(report.undecided, look)
+    lines += _notices(report.notices, look)
     lines += summary(report, look)
     return "\n".join(lines) + "\n"
 
@@ -73,6 +73,10 @@ def summary(report: ScanReport, look: Look) -> list[str]:
         f"{count_of(report.files, 'file')}, {count_of(report.sites, 'site')} in {report.seconds:.1f} s "
         f"(torch {report.torch_version})"
     )
+    if report.set_aside:
+        because = Counter(one.because for one in report.set_aside)
+        listed = ", ".join(f"{number} by {name}" for name, number in because.most_common())
+        rest += f"; {count_of(len(report.set_aside), 'finding')} set aside ({listed})"
     lines = wrap(f"{found}; {rest}", look.width)
     lines[0] = lines[0].replace(found, head, 1)
     fixable = sum(finding.fixable for finding in report.findings)
@@ -96,7 +100,8 @@ def _file_heading(file: str, findings: int, look: Look) -> str:
     return paint(title.ljust(look.width, "="), "bold", color=look.color)
 
 
-def _finding(finding: Finding, source: Source, overloads: Mapping[str, Overload], look: Look) -> list[str]:
+def finding_lines(finding: Finding, source: Source, overloads: Mapping[str, Spelled], look: Look) -> list[str]:
+    """Return one finding: headline, code frames, and who can hit it."""
     lines = _headline(finding, look)
     place = f"{printable(finding.file)}:{finding.line}:{finding.column}"
     arrow = paint("-->", "blue", color=look.color)
@@ -121,9 +126,7 @@ def _headline(finding: Finding, look: Look) -> list[str]:
     layouts = ", ".join(finding.layouts)
     lines = wrap(f"{tag} [{layouts}]: {finding.message}", look.width, rest="    ")
     lines = [paint(line, "bold", color=look.color) for line in lines]
-    lines[0] = lines[0].replace(
-        tag, paint(tag, "red", color=look.color) + ("\x1b[1m" if look.color else ""), 1
-    )
+    lines[0] = lines[0].replace(tag, paint(tag, "red", color=look.color) + ("\x1b[1m" if look.color else ""), 1)
     return lines
 
 
@@ -152,9 +155,7 @@ def _numbered(trace: Sequence[TraceStep]) -> list[TraceStep]:
 def _labels(finding: Finding, steps: Sequence[TraceStep], lines: Sequence[str]) -> list[Label]:
     line, column, length = _place_of(finding, lines)
     at_site = [step.text for step in steps if finding.line <= step.line <= finding.end_line]
-    main = Label(
-        line, at_site[-1] if at_site else CARET.get(finding.effect, finding.effect), column, length, True
-    )
+    main = Label(line, at_site[-1] if at_site else CARET.get(finding.effect, finding.effect), column, length, True)
     others = [step for step in steps if not finding.line <= step.line <= finding.end_line]
     return [main, *(_step_label(step, lines) for step in others)]
 
@@ -214,6 +215,16 @@ def _undecided(undecided: Sequence[Undecided], look: Look) -> list[str]:
             lines += _site(site, "undecided", site.why, "yellow", look)
         lines.append("")
     return lines
+
+
+def _notices(notices: Sequence[Notice], look: Look) -> list[str]:
+    lines: list[str] = []
+    for note in notices:
+        place = f"{printable(note.file)}:{note.line}" if note.line else printable(note.file)
+        said = wrap(f"note: {place}: {note.text}", look.width, rest="    ")
+        said[0] = said[0].replace("note", paint("note", "yellow", color=look.color), 1)
+        lines += said
+    return [*lines, ""] if lines else []
 
 
 def _list_heading(file: str, counted: str, look: Look) -> str:

@@ -88,7 +88,7 @@ def _existing(python: Path, folder: Path) -> Place:
         raise UsageError(f"{python} is not an interpreter that can be run.")
     # not resolve(): a virtual environment's python is a link, and is its environment only by its own path
     settings = Settings(python=Path(found).absolute())
-    if not _has_pytest(settings):
+    if not _has_pytest(settings, folder):
         target = folder / "pytest"
         _pip(
             [
@@ -98,7 +98,7 @@ def _existing(python: Path, folder: Path) -> Place:
             "pytest",
         )  # fmt: skip
         settings = replace(settings, path=(target,))
-        if not _has_pytest(settings):
+        if not _has_pytest(settings, folder):
             raise EnvironmentBuildError(f"{python} cannot use pytest, not even from a folder of its own.")
     return Place(str(python), settings, folder=folder)
 
@@ -172,10 +172,12 @@ def _version(settings: Settings) -> str:
     return done.strip().splitlines()[-1]
 
 
-def _has_pytest(settings: Settings) -> bool:
+def _has_pytest(settings: Settings, folder: Path) -> bool:
+    """Whether the interpreter finds pytest; asked from a folder where no file of the user's shadows a module."""
     done = subprocess.run(
         [str(settings.python), "-m", "pytest", "--version"],
         env=clean_environment(settings),
+        cwd=folder,
         capture_output=True,
         check=False,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -140,15 +141,17 @@ def gone(settings: Settings) -> str:
 
 def _ask(settings: Settings, script: str, *arguments: str) -> tuple[int, str]:
     plain = replace(settings, simulate="", benchmark=False)
-    done = subprocess.run(
-        [str(settings.python), "-c", script, *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=clean_environment(plain),
-        timeout=LIMIT,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as empty:  # no file of the user's shadows a module
+        done = subprocess.run(
+            [str(settings.python), "-c", script, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=clean_environment(plain),
+            cwd=empty,
+            timeout=LIMIT,
+            check=False,
+        )
     return done.returncode, done.stdout.decode("utf-8", "replace")
 
 

@@ -11,16 +11,18 @@ if TYPE_CHECKING:
 
     from patchkit.scan.engine import Engine
     from patchkit.scan.findings import ScanReport
+    from patchkit.scan.report import Fixable
     from patchkit.source.tree import Tree
 
 __all__ = ["analyse", "scan_tree"]
 
 
-def scan_tree(tree: Tree) -> ScanReport:
+def scan_tree(tree: Tree, *, fixable: Fixable | None = None) -> ScanReport:
     """Scan every MPS kernel of a tree.
 
     Args:
         tree: the tree; it is only read.
+        fixable: says whether a template covers a finding; without it no finding counts as fixable.
 
     Returns:
         Every graph result of the tree in exactly one of findings, cleared and undecided.
@@ -34,7 +36,7 @@ def scan_tree(tree: Tree) -> ScanReport:
 
     started = time.perf_counter()
     engine = analyse(tree)
-    findings, cleared, undecided = findings_of(engine)
+    findings, cleared, undecided = findings_of(engine, fixable)
     undecided += unreadable(engine)
     sites = len(findings) + len(cleared) + sum(bool(u.tensor) for u in undecided)
     written, unhurt, unsure = writes_of(engine)

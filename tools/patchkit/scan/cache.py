@@ -23,6 +23,7 @@ from patchkit.source.tree import MPS_FOLDER, NATIVE_FUNCTIONS, Tree
 
 if TYPE_CHECKING:
     from patchkit.scan.registry.schema import Overload
+    from patchkit.scan.report import Fixable
 
 FORMAT = "patchkit-scan-cache/1"
 KEPT_REPORTS = 256
@@ -85,20 +86,23 @@ class Scanned:
     spellings: tuple[Spelling, ...]
 
 
-def scan_cached(tree: Tree, *, use_cache: bool = True) -> ScanReport:
+def scan_cached(tree: Tree, *, use_cache: bool = True, fixable: Fixable | None = None) -> ScanReport:
     """Return what :func:`patchkit.scan.scan_tree` says of a tree, from the cache where nothing has changed.
 
     Args:
         tree: the tree; it is only read.
         use_cache: ``False`` neither reads nor writes the cache.
+        fixable: as for ``scan_tree``; always the same one, since it is no part of the cache's key.
 
     Raises:
         InputError: ``native_functions.yaml`` is missing or unreadable.
     """
-    return scan_with_ops(tree, use_cache=use_cache).report
+    return scan_with_ops(tree, use_cache=use_cache, fixable=fixable).report
 
 
-def scan_with_ops(tree: Tree, *, use_cache: bool = True, keep_index: bool = True) -> Scanned:
+def scan_with_ops(
+    tree: Tree, *, use_cache: bool = True, keep_index: bool = True, fixable: Fixable | None = None
+) -> Scanned:
     """Return the report and the operators of a tree; see :func:`scan_cached`.
 
     Args:
@@ -106,13 +110,13 @@ def scan_with_ops(tree: Tree, *, use_cache: bool = True, keep_index: bool = True
     """
     started = time.perf_counter()
     if not use_cache:
-        return _scan(tree)
+        return _scan(tree, fixable)
     found = dict(read_files(tree.root))
     index = _Index(tree.root, keep_index)
     place = _folder() / "reports" / f"{_key(tree.root, found, index)}.json"
     known = _load(place)
     if known is None:
-        known = _scan(tree)
+        known = _scan(tree, fixable)
         if dict(read_files(tree.root)) == found:  # else the key may not be that of what was read
             _store(place, {"format": FORMAT, **asdict(known)})
             _prune(place.parent, KEPT_REPORTS)
@@ -156,11 +160,11 @@ def _stat(status: os.stat_result) -> Stat:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _scan(tree: Tree) -> Scanned:
+def _scan(tree: Tree, fixable: Fixable | None) -> Scanned:
     from patchkit.scan import scan_tree
     from patchkit.scan.registry import load_registry
 
-    report = scan_tree(tree)
+    report = scan_tree(tree, fixable=fixable)
     registry = load_registry(tree.root)
     ops = sorted({use.overload.name for kernel in registry.kernels.values() for use in kernel.uses})
     named = sorted({op for finding in report.findings for op in finding.ops if op in registry.overloads})
@@ -187,7 +191,8 @@ def own_hash() -> str:
     digest = hashlib.sha256(f"{FORMAT} {sys.version_info[:2]}".encode())
     for name in ("tree-sitter", "tree-sitter-cpp"):
         digest.update(version(name).encode())
-    sources = [*package.rglob("*.py"), package.parent / "source" / "tree.py", package.parent / "__init__.py"]
+    covers = (package.parent / "fix").rglob("*.py")  # a report says which findings a template covers
+    sources = [*package.rglob("*.py"), *covers, package.parent / "source/tree.py", package.parent / "__init__.py"]
     for path in sorted(sources):
         digest.update(f"{path.relative_to(package.parent).as_posix()}\0".encode())
         digest.update(path.read_bytes())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from patchkit.scan.engine import Engine, Site, Verdict
@@ -24,7 +24,11 @@ _ORDER = ("lost", "misplaced", "garbage", "dropped", "restrided")
 _TRIGGERS = ("inplace", "out", "functional", "backward")
 
 
-def findings_of(engine: Engine) -> tuple[list[Finding], list[Cleared], list[Undecided]]:
+#: Says of a graph result whether a template covers it and, if none does, why; :mod:`patchkit.fix` has one.
+Fixable = Callable[[Engine, Site], tuple[bool, str]]
+
+
+def findings_of(engine: Engine, fixable: Fixable | None = None) -> tuple[list[Finding], list[Cleared], list[Undecided]]:
     """Sort every graph result the engine met into exactly one of the three lists."""
     findings: list[Finding] = []
     cleared: list[Cleared] = []
@@ -40,7 +44,7 @@ def findings_of(engine: Engine) -> tuple[list[Finding], list[Cleared], list[Unde
                 why = "no overload that MPS tensors reach runs this function"
                 cleared.append(Cleared(site.file, line, site.function, site.text, "unreachable", why))
         elif bad:
-            findings.append(_finding(engine, site, bad))
+            findings.append(_finding(engine, site, bad, fixable))
         elif site.unknown or not site.verdicts:
             undecided.append(Undecided(site.file, line, site.function, site.text, site.unknown or "no path runs it"))
         else:
@@ -49,7 +53,7 @@ def findings_of(engine: Engine) -> tuple[list[Finding], list[Cleared], list[Unde
     return _fingerprints(findings), cleared, undecided
 
 
-def _finding(engine: Engine, site: Site, bad: list[Verdict]) -> Finding:
+def _finding(engine: Engine, site: Site, bad: list[Verdict], fixable: Fixable | None = None) -> Finding:
     effect = min((v.effect for v in bad), key=_ORDER.index)
     atoms = frozenset().union(*(v.atoms for v in bad))
     macos = frozenset().union(*(v.macos for v in bad))
@@ -59,6 +63,7 @@ def _finding(engine: Engine, site: Site, bad: list[Verdict]) -> Finding:
     line, column = engine.sources.position(site.file, site.start)
     end_line, _ = engine.sources.position(site.file, max(site.start, site.end - 1))
     worst = next(v for v in bad if v.effect == effect)
+    can, why_not = fixable(engine, site) if fixable is not None else (False, "")
     return Finding(
         rule=RULES[effect],
         effect=effect,
@@ -75,8 +80,9 @@ def _finding(engine: Engine, site: Site, bad: list[Verdict]) -> Finding:
         confidence=_confidence(site, bad),
         message=_message(site, worst, layouts),
         trace=_trace(engine, site, worst, hit),
-        fixable=False,
+        fixable=can,
         fingerprint="",
+        not_fixable_because=why_not,
     )
 
 

@@ -84,7 +84,7 @@ class OverloadUse:
 
     @property
     def triggers(self) -> tuple[str, ...]:
-        """How a user meets the overload: ``inplace``, ``out``, ``functional``, or ``backward`` for one that autograd calls."""
+        """How a user meets the overload: ``inplace``, ``out``, ``functional``, or ``backward`` through autograd."""
         return triggers_of(self.overload)
 
 

@@ -221,8 +221,5 @@ def parse_schema(func: str) -> Schema:
     elif any(argument.mutable for argument in arguments):
         kind = "mutable"
     returns = match[3].strip()
-    if returns.startswith("(") and returns.endswith(")"):
-        n_returns = len(split_top_level(returns[1:-1]))
-    else:
-        n_returns = 1
+    n_returns = len(split_top_level(returns[1:-1])) if returns.startswith("(") and returns.endswith(")") else 1
     return Schema(name, base, kind, arguments, n_returns)
