@@ -17,6 +17,7 @@ shift
 command -v apt-get >/dev/null || die "apt-get is not on this machine; use 'patchkit checkout VERSION' instead"
 
 # The mirror is the one this machine already uses for Debian.
+# shellcheck disable=SC2016  # the format is apt's, not the shell's
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 2>/dev/null | grep -v security | sort -u | head -n 1)
 if [ -z "$mirror" ]; then
     mirror=$(sed -n 's/^URIs: *\(.*\)$/\1/p; s/^deb [^h]*\(http[^ ]*\) .*/\1/p' \

@@ -117,9 +117,7 @@ def run(command: Sequence[str | Path], cwd: Path, **settings: str) -> subprocess
         "GIT_COMMITTER_EMAIL": "c@example.org",
         **settings,
     }
-    done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, check=False
-    )
+    done = subprocess.run([str(part) for part in command], cwd=cwd, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, f"{command}: {done.stdout!r} {done.stderr!r}"
     return done
 

@@ -71,9 +71,7 @@ def test_moved_lines_are_said(place: Path, capsys: pytest.CaptureFixture[str]) -
     assert f"{kit.RANDOM}: hunk 1 of 0003-normal.patch fits 1 line further down.\n" in out
 
 
-def test_a_path_that_is_no_series_exits_2_and_no_tree_exits_3(
-    place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_path_that_is_no_series_exits_2_and_no_tree_exits_3(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys, "tree", "tree")[0] == 2
     assert said(capsys, "fixes", "nowhere")[0] == 3
 

@@ -120,9 +120,7 @@ def test_a_checkout_that_git_refuses_to_read_is_refused(out: Path, repository: P
     assert apply_series(out, repository, force=True).action == "applied"
 
 
-def test_commands_in_the_settings_of_a_checkout_are_not_run(
-    out: Path, repository: Path, tmp_path: Path
-) -> None:
+def test_commands_in_the_settings_of_a_checkout_are_not_run(out: Path, repository: Path, tmp_path: Path) -> None:
     trap = tmp_path / "trap.sh"
     trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\ncat\n")
     trap.chmod(0o755)

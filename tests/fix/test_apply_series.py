@@ -62,9 +62,7 @@ def test_reversing_what_is_not_applied_is_said_and_changes_nothing(out: Path, tr
 
 
 @pytest.mark.parametrize(("reverse", "action"), [(False, "applied"), (True, "not-applied")])
-def test_check_says_what_would_happen_and_changes_nothing(
-    out: Path, tree: Path, reverse: bool, action: str
-) -> None:
+def test_check_says_what_would_happen_and_changes_nothing(out: Path, tree: Path, reverse: bool, action: str) -> None:
     assert apply_series(out, tree, reverse=reverse, check=True).action == action
     assert kit.snapshot(tree) == BEFORE
 
@@ -147,9 +145,7 @@ def test_moved_lines_are_found_and_reported(out: Path, tree: Path) -> None:
     (tree / kit.RANDOM).write_bytes(head + extra + tail)
     result = apply_series(out, tree)
     assert kit.snapshot(tree) == {**AFTER, kit.RANDOM: AFTER[kit.RANDOM].replace(head, head + extra)}
-    assert {(moved.patch, moved.path, moved.lines) for moved in result.moved} == {
-        ("0003-normal.patch", kit.RANDOM, 2)
-    }
+    assert {(moved.patch, moved.path, moved.lines) for moved in result.moved} == {("0003-normal.patch", kit.RANDOM, 2)}
     assert apply_series(out, tree).action == "already-applied"
     apply_series(out, tree, reverse=True)
     assert (tree / kit.RANDOM).read_bytes() == head + extra + tail
@@ -167,9 +163,7 @@ def test_moved_hunks_go_to_the_kernel_they_were_made_for_not_the_nearest(tmp_pat
 def test_a_hunk_with_several_places_is_refused(tmp_path: Path) -> None:
     block = b"{\n  run();\n}\n"
     before = b"// head\n" * 4 + block + b"// tail\n" * 4
-    kit.write(
-        tmp_path / "one", [kit.patch("x", FileChange("f.mm", before, before.replace(b"run();", b"go();")))]
-    )
+    kit.write(tmp_path / "one", [kit.patch("x", FileChange("f.mm", before, before.replace(b"run();", b"go();")))])
     tree = kit.make_tree(tmp_path / "plain", {"f.mm": b"// new\n" + before + before})
     refused(tmp_path / "one", tree, "fits in 2 places")
 
@@ -188,9 +182,7 @@ def test_a_change_that_could_not_be_undone_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_may_hold_the_series_or_not_is_refused(tmp_path: Path) -> None:
     before, after = b" 1\n 2\n 3\n 4\n", b" 1\n 2\n NEW\n 3\n 4\n"
     head = b"0\n" * 4
-    kit.write(
-        tmp_path / "one", [kit.patch("x", FileChange("f.mm", head + before + head, head + after + head))]
-    )
+    kit.write(tmp_path / "one", [kit.patch("x", FileChange("f.mm", head + before + head, head + after + head))])
     tree = kit.make_tree(tmp_path / "plain", {"f.mm": head + before + head + after + head})
     refused(tmp_path / "one", tree, "cannot be told")
     changes = [FileChange("f.mm", head + before + head, head + after + head), FileChange("g", b"1\n", b"2\n")]
@@ -270,9 +262,7 @@ def test_whatever_goes_in_comes_out_again(
     one, two, three = ("\n".join(lines).encode() for lines in (first, second, third))
     assume(len({one, two, three}) == 3)
     root = tmp_path_factory.mktemp("property")
-    kit.write(
-        root / "out", [kit.patch("p", FileChange("f", one, two)), kit.patch("q", FileChange("f", two, three))]
-    )
+    kit.write(root / "out", [kit.patch("p", FileChange("f", one, two)), kit.patch("q", FileChange("f", two, three))])
     tree = kit.make_tree(root / "tree", {"f": one})
     apply_series(root / "out", tree)
     assert (tree / "f").read_bytes() == three

@@ -106,9 +106,7 @@ def test_a_rename_that_fails_puts_back_the_very_files(
         assert (left.st_ino, left.st_mtime_ns) == (status.st_ino, status.st_mtime_ns)
 
 
-def test_a_tree_without_hard_links_is_put_back_from_copies(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tree_without_hard_links_is_put_back_from_copies(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_links(*_: object) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")
 

@@ -16,9 +16,7 @@ from patchkit.fix.hunks import MisfitError, apply_exact, apply_moved, split_line
 from patchkit.fix.mail import format_mail, parse_mail
 
 # Few different lines, so that they repeat; carriage returns, bytes that are no UTF-8, and odd separators.
-LINE = st.sampled_from(
-    [b"", b"a", b"}", b"  b\r", b"\xff\xfe", b"-- ", b"@@ -1 +1 @@", b"\x0c", b"\xe2\x80\xa8"]
-)
+LINE = st.sampled_from([b"", b"a", b"}", b"  b\r", b"\xff\xfe", b"-- ", b"@@ -1 +1 @@", b"\x0c", b"\xe2\x80\xa8"])
 CONTENT = st.builds(
     lambda lines, end: b"".join(line + b"\n" for line in lines) + end, st.lists(LINE, max_size=40), LINE
 )
@@ -104,9 +102,7 @@ def test_hunk_header_names_the_function_around_it() -> None:
 
 def test_index_line_holds_the_hashes_git_gives(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"a\r\n\xff")
-    said = subprocess.run(
-        ["git", "hash-object", "--no-filters", "f"], cwd=tmp_path, capture_output=True, check=True
-    )
+    said = subprocess.run(["git", "hash-object", "--no-filters", "f"], cwd=tmp_path, capture_output=True, check=True)
     assert blob_hash(b"a\r\n\xff") == said.stdout.decode().strip()
     assert blob_hash(b"a\r\n\xff").encode() in format_diff(FileChange("f", b"a\r\n\xff", b"b\n"))
 

@@ -279,9 +279,7 @@ def test_a_series_file_that_lists_other_patches_is_not_read(tmp_path: Path) -> N
     assert "does not list the patches" in damaged(tmp_path, "series", b"0001-sin.patch\n")
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"patches": [1], "schema": "x"}']
-)
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"patches": [1], "schema": "x"}'])
 def test_a_damaged_manifest_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     assert "manifest.json" in damaged(tmp_path, "manifest.json", content)
 

@@ -73,9 +73,7 @@ def test_every_effect_has_words_of_its_own(effect: str) -> None:
 
 
 def test_several_findings_are_said_together() -> None:
-    other = replace(
-        FINDING, function="half_out_mps", ops=("half.out",), effect="misplaced", layouts=("offset",)
-    )
+    other = replace(FINDING, function="half_out_mps", ops=("half.out",), effect="misplaced", layouts=("offset",))
     body = " ".join(message(FINDING, other)[1].split())
     assert "Where the output of twice and half is not contiguous or has a storage offset" in body
     assert "the result of twice_out_mps and half_out_mps" in body

@@ -76,9 +76,7 @@ def test_out_of_line_methods_know_their_class():
 
 
 def test_initialisers_and_lambdas_at_file_scope_are_not_functions():
-    text = (
-        "static const int table[] = {1, 2};\nstatic auto hook = [](int a) { return a; };\nvoid real() { }\n"
-    )
+    text = "static const int table[] = {1, 2};\nstatic auto hook = [](int a) { return a; };\nvoid real() { }\n"
     assert [f.name for f in found(text)] == ["real"]
 
 
@@ -94,9 +92,7 @@ def test_directives_with_continuations_are_left_out():
 
 
 def test_macros_are_expanded_with_pasting_and_nesting():
-    text = blank(
-        "#define INNER(n, s) void n##_out() { s##_stub(); }\n#define BOTH(n) \\\n  INNER(n, n)\nBOTH(blend)\n"
-    )
+    text = blank("#define INNER(n, s) void n##_out() { s##_stub(); }\n#define BOTH(n) \\\n  INNER(n, n)\nBOTH(blend)\n")
     expanded = [made.strip() for made, _ in expansions(without_directives(text), macros(text))]
     assert expanded == ["INNER(blend, blend)", "void blend_out() { blend_stub(); }"]
 

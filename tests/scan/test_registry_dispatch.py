@@ -78,8 +78,7 @@ def registry(tmp_path):
 
 def outputs(registry, kernel):
     return {
-        use.overload.name: [(o.name, o.position, o.owner) for o in use.outputs]
-        for use in registry.kernels[kernel].uses
+        use.overload.name: [(o.name, o.position, o.owner) for o in use.outputs] for use in registry.kernels[kernel].uses
     }
 
 

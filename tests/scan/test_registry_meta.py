@@ -52,9 +52,7 @@ def layouts(root, statements, **options):
 
 
 def test_empty_strides_are_contiguous_and_raw_strided_makes_no_proxy(tmp_path):
-    text = (
-        "TORCH_META_FUNC(op)(const Tensor& self) {\n  set_output_raw_strided(0, s, {}, self.options());\n}\n"
-    )
+    text = "TORCH_META_FUNC(op)(const Tensor& self) {\n  set_output_raw_strided(0, s, {}, self.options());\n}\n"
     found = meta(tmp_path, text)
     assert not found.proxied
     assert found.functional_layout == {"contiguous"}
@@ -149,18 +147,14 @@ def test_only_the_strided_setters_make_proxies(tmp_path, call, proxied, expected
 def test_in_place_overloads_never_get_a_proxy(tmp_path):
     text = "TORCH_META_FUNC(op)(const Tensor& self) { set_output_contiguous(0, s, self.options()); }\n"
     registry = make_registry(tmp_path, text)
-    proxied = {
-        use.overload.name: registry.outputs(use)[0].proxied for use in registry.kernels["op_out_mps"].uses
-    }
+    proxied = {use.overload.name: registry.outputs(use)[0].proxied for use in registry.kernels["op_out_mps"].uses}
     assert proxied == {"op": False, "op_": False, "op.out": True}
 
 
 def test_only_fresh_and_proxied_outputs_have_a_known_layout(tmp_path):
     text = "TORCH_META_FUNC(op)(const Tensor& self) { set_output_raw_strided(0, s, {}, self.options()); }\n"
     registry = make_registry(tmp_path, text)
-    known = {
-        use.overload.name: registry.outputs(use)[0].layouts for use in registry.kernels["op_out_mps"].uses
-    }
+    known = {use.overload.name: registry.outputs(use)[0].layouts for use in registry.kernels["op_out_mps"].uses}
     assert known == {"op": {"contiguous"}, "op_": frozenset(), "op.out": frozenset()}
 
 
@@ -229,8 +223,7 @@ inline void reduce_meta(
         ("reduce_meta(*this, self, dim, false);", False),
         ("set_output_raw_strided(0, {}, {}, self.options());", True),
         (
-            "if (a) { set_output_raw_strided(0, {}, {}, o); }\n"
-            "else { set_output_raw_strided(0, {n}, {}, o); }",
+            "if (a) { set_output_raw_strided(0, {}, {}, o); }\nelse { set_output_raw_strided(0, {n}, {}, o); }",
             False,
         ),
     ],
@@ -272,9 +265,7 @@ def test_macros_used_inside_a_meta_function_are_read(tmp_path):
 def test_meta_function_of_an_overload_has_its_name_pasted(tmp_path):
     native = tmp_path / "aten/src/ATen/native"
     native.mkdir(parents=True)
-    (native / "native_functions.yaml").write_text(
-        HEADER.format(extra="").replace("func: op(", "func: op.dim(")
-    )
+    (native / "native_functions.yaml").write_text(HEADER.format(extra="").replace("func: op(", "func: op.dim("))
     (native / "Ops.cpp").write_text(
         "TORCH_PRECOMPUTE_META_FUNC2(op, dim)(const Tensor& self) {\n"
         " set_output_raw_strided(0, s, {}, self.options()); return TORCH_PRECOMPUTE_STRUCT2(op, dim)(); }\n"

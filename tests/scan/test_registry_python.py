@@ -137,9 +137,7 @@ def test_overload_is_public_as_the_tree_binds_it(registry, name, public, python)
         ("secret", True, "torch.secret()"),
     ],
 )
-def test_a_sparse_checkout_without_the_binding_files_falls_back_on_conventions(
-    tmp_path, name, public, python
-):
+def test_a_sparse_checkout_without_the_binding_files_falls_back_on_conventions(tmp_path, name, public, python):
     overload = make_registry(tmp_path, {}).overloads[name]
     assert (overload.public, overload.python) == (public, python)
 

@@ -89,9 +89,7 @@ def test_operator_names_split_into_base_and_in_place(full, expected):
     assert operator_base(full) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", "no parentheses", "f(Tensor self)", "f(Tensor) -> Tensor", "f(=) -> Tensor"]
-)
+@pytest.mark.parametrize("text", ["", "no parentheses", "f(Tensor self)", "f(Tensor) -> Tensor", "f(=) -> Tensor"])
 def test_text_that_is_no_schema_is_refused_with_a_sentence(text):
     with pytest.raises(InputError, match="is not"):
         parse_schema(text)

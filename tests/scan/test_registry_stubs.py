@@ -238,9 +238,7 @@ def test_underscored_operators_are_public_through_their_callers(registry):
 
 
 def test_functions_of_the_mps_folder_are_found_where_they_are_called(tmp_path):
-    code = (
-        "Tensor& shift_(Tensor& self, const Tensor& by) { return at::native::mps::mps_shift_(self, by); }\n"
-    )
+    code = "Tensor& shift_(Tensor& self, const Tensor& by) { return at::native::mps::mps_shift_(self, by); }\n"
     registry = make_registry(tmp_path, {"Ops.cpp": code})
     call = registry.function_calls("mps_shift_")[0]
     assert call.overloads == ("shift_.Tensor",)

@@ -62,9 +62,7 @@ OUT = {
     "hardswish": lambda x, out: nn.hardswish(x, out=out),
     "hardsigmoid": lambda x, out: nn.hardsigmoid(x, out=out),
     "softshrink": lambda x, out: nn.softshrink(x, out=out),
-    "threshold": lambda x, out: (
-        torch.threshold(x, 0.1, 5.0, out=out) if out is not None else F.threshold(x, 0.1, 5.0)
-    ),
+    "threshold": lambda x, out: torch.threshold(x, 0.1, 5.0, out=out) if out is not None else F.threshold(x, 0.1, 5.0),
 }
 IN_PLACE = {
     "elu": lambda out: F.elu_(out),

@@ -44,9 +44,7 @@ def test_addcdiv_out(layout, device):
 
 @each_layout(2)
 def test_addcmul_in_place_with_transposed_inputs(layout, device):
-    check_inplace(
-        lambda out, a, b: out.addcmul_(a, b), START, [A, B], layout, device, input_layout=TRANSPOSED
-    )
+    check_inplace(lambda out, a, b: out.addcmul_(a, b), START, [A, B], layout, device, input_layout=TRANSPOSED)
 
 
 @each_layout(2)

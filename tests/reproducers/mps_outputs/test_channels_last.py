@@ -50,9 +50,7 @@ OUT = {
 
 
 @pytest.mark.parametrize("name", sorted(LAYERS))
-@pytest.mark.parametrize(
-    "layout", [CHANNELS_LAST, pytest.param(CONTIGUOUS, marks=pytest.mark.control)], ids=str
-)
+@pytest.mark.parametrize("layout", [CHANNELS_LAST, pytest.param(CONTIGUOUS, marks=pytest.mark.control)], ids=str)
 def test_result(name, layout, device):
     check_functional(LAYERS[name], [X], layout, device)
 

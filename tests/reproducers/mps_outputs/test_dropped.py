@@ -27,9 +27,7 @@ ALL = pytest.mark.parametrize(
         *layouts_for(2),
         pytest.param(
             CONTIGUOUS,
-            marks=pytest.mark.survives(
-                "lost", "a contiguous output is not gathered; here only a dropped handle fails"
-            ),
+            marks=pytest.mark.survives("lost", "a contiguous output is not gathered; here only a dropped handle fails"),
         ),
     ],
     ids=str,

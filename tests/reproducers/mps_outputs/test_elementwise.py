@@ -158,9 +158,7 @@ def unary_input(name):
 
 def binary_inputs(name):
     """The same; comparisons and logic get small integers of both signs, some equal and some zero."""
-    return (
-        [SIGNED.round() % 3 - 1, SIGNED.t().reshape(4, 6).round() % 3 - 1] if name in DIGITS else [A * 3, B]
-    )
+    return [SIGNED.round() % 3 - 1, SIGNED.t().reshape(4, 6).round() % 3 - 1] if name in DIGITS else [A * 3, B]
 
 
 IN_PLACE = sorted(set(BINARY) - {"maximum", "minimum", "logaddexp", "logaddexp2"})
@@ -206,9 +204,7 @@ def test_binary_out_of_transposed_inputs(name, layout, device):
 @each_layout(2)
 def test_binary_in_place(name, layout, device):
     start, other = binary_inputs(name)
-    check_inplace(
-        lambda out, b: getattr(out, name + "_")(b), start, [other], layout, device, input_layout=EVERY_OTHER
-    )
+    check_inplace(lambda out, b: getattr(out, name + "_")(b), start, [other], layout, device, input_layout=EVERY_OTHER)
 
 
 @each_layout(2)

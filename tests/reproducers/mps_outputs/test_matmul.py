@@ -73,9 +73,7 @@ def test_out_of_three_dimensions(name, layout, device):
     check_out(op, inputs, layout, device)
 
 
-@pytest.mark.survives(
-    "restrided", "matmul gives its kernel an inner view; the caller's tensor keeps its strides"
-)
+@pytest.mark.survives("restrided", "matmul gives its kernel an inner view; the caller's tensor keeps its strides")
 @each_layout(3)
 def test_matmul_out_of_three_dimensions(layout, device):
     check_out(lambda a, b, out: torch.matmul(a, b, out=out), [BATCH_A, BATCH_B], layout, device)

@@ -28,19 +28,13 @@ REPRODUCER = {
     "faults": ["lost", "misplaced", "garbage", "restrided"],
 }
 
-WHY = (
-    "random values written in another order into a view that covers its whole buffer are as random as before"
-)
+WHY = "random values written in another order into a view that covers its whole buffer are as random as before"
 
 
 def each_layout(dims):
     params = []
     for layout in layouts_for(dims):
-        marks = (
-            [pytest.mark.survives("misplaced", WHY)]
-            if layout in (TRANSPOSED, PERMUTED, CHANNELS_LAST)
-            else []
-        )
+        marks = [pytest.mark.survives("misplaced", WHY)] if layout in (TRANSPOSED, PERMUTED, CHANNELS_LAST) else []
         params.append(pytest.param(layout, id=str(layout), marks=marks))
     params.append(pytest.param(CONTIGUOUS, id="contiguous", marks=pytest.mark.control))
     return pytest.mark.parametrize("layout", params)
@@ -96,16 +90,12 @@ def test_bernoulli_with_a_tensor_of_probabilities(layout, device):
 
 @each_layout(2)
 def test_exponential(layout, device):
-    check_random(
-        lambda out: out.exponential_(), (8, 6), layout, device, lambda v: spread(v) and bool((v >= 0).all())
-    )
+    check_random(lambda out: out.exponential_(), (8, 6), layout, device, lambda v: spread(v) and bool((v >= 0).all()))
 
 
 @each_layout(2)
 def test_log_normal(layout, device):
-    check_random(
-        lambda out: out.log_normal_(), (8, 6), layout, device, lambda v: spread(v) and bool((v > 0).all())
-    )
+    check_random(lambda out: out.log_normal_(), (8, 6), layout, device, lambda v: spread(v) and bool((v > 0).all()))
 
 
 @each_layout(2)

@@ -183,9 +183,7 @@ class FaultyBackend(TorchDispatchMode):
         _entered.remove(self)
         super().__exit__(*exception)
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         if _pauses[0] or not self._chosen(base_name(func._schema.name)):
             return func(*args, **kwargs)

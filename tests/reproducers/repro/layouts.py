@@ -52,9 +52,7 @@ TRANSPOSED = Layout(
     dims=(2, 9),
     gaps=False,
 )
-EVERY_OTHER = Layout(
-    "every_other", lambda s: (*s[:-1], 2 * s[-1]), lambda b: b[..., ::2], "view = base[..., ::2]"
-)
+EVERY_OTHER = Layout("every_other", lambda s: (*s[:-1], 2 * s[-1]), lambda b: b[..., ::2], "view = base[..., ::2]")
 EVERY_OTHER_FROM_1 = Layout(
     "every_other_from_1", lambda s: (*s[:-1], 2 * s[-1]), lambda b: b[..., 1::2], "view = base[..., 1::2]"
 )

@@ -173,9 +173,7 @@ class _Seen(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         tags = getattr(func, "tags", ())
         self.names.add(faults.base_name(func._schema.name))
-        self.random = (
-            self.random or torch.Tag.nondeterministic_seeded in tags or "generator" in str(func._schema)
-        )
+        self.random = self.random or torch.Tag.nondeterministic_seeded in tags or "generator" in str(func._schema)
         return func(*args, **(kwargs or {}))
 
 

@@ -146,9 +146,7 @@ def _tuple(result: Any) -> tuple[torch.Tensor, ...]:
     return (result,) if isinstance(result, torch.Tensor) else tuple(result)
 
 
-def _inputs(
-    inputs: Sequence[torch.Tensor], layout: Layout | None, device: torch.device
-) -> list[torch.Tensor]:
+def _inputs(inputs: Sequence[torch.Tensor], layout: Layout | None, device: torch.device) -> list[torch.Tensor]:
     placed = []
     for values in inputs:
         fits = layout is not None and layout.dims[0] <= values.dim() <= layout.dims[1]
@@ -251,9 +249,7 @@ def _gradients(
 ) -> tuple[torch.Tensor, ...]:
     leaves = [t.detach().requires_grad_() for t in inputs]
     out = op(*leaves)
-    incoming = place(
-        normal(*out.shape, seed=77), layout if out.dim() >= layout.dims[0] else CONTIGUOUS, device
-    )
+    incoming = place(normal(*out.shape, seed=77), layout if out.dim() >= layout.dims[0] else CONTIGUOUS, device)
     return torch.autograd.grad(out, leaves, incoming)
 
 

@@ -181,7 +181,5 @@ def test_hooks_find_nothing_in_a_healthy_network(device):
 
 def test_anomaly_mode_names_the_backward_that_made_a_nan(device):
     x = torch.zeros(3, device=device, requires_grad=True)
-    with torch.autograd.detect_anomaly(), pytest.warns(UserWarning), pytest.raises(
-        RuntimeError, match="SqrtBackward0"
-    ):
+    with torch.autograd.detect_anomaly(), pytest.warns(UserWarning), pytest.raises(RuntimeError, match="SqrtBackward0"):
         (x.sqrt() * 0).sum().backward()

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
+from patchkit.resources import templates_dir
 from patchkit.scan.findings import ScanReport
 from patchkit.source.cache import cache_folder
 from patchkit.source.tree import MPS_FOLDER, NATIVE_FUNCTIONS, Tree
@@ -192,9 +193,9 @@ def own_hash() -> str:
     for name in ("tree-sitter", "tree-sitter-cpp"):
         digest.update(version(name).encode())
     covers = (package.parent / "fix").rglob("*.py")  # a report says which findings a template covers
-    sources = [*package.rglob("*.py"), *covers, package.parent / "source/tree.py", package.parent / "__init__.py"]
-    for path in sorted(sources):
-        digest.update(f"{path.relative_to(package.parent).as_posix()}\0".encode())
+    single = [package.parent / name for name in ("source/tree.py", "resources.py", "__init__.py")]
+    for path in (*sorted((*package.rglob("*.py"), *covers, *single)), *sorted((templates_dir() / "edits").iterdir())):
+        digest.update(f"{path.parent.name}/{path.name}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -41,16 +41,20 @@ def observe(engine: Engine, entry: Entry, path: Path) -> None:
         key = (event.placeholder.file, event.placeholder.start)
         reached = next((o for o in path.outputs if key in o.storage.sites), None)
         if reached is not None:
-            file, start = _allocation(engine, temporary, key)
-            _note(engine, entry, path, "garbage", file, start, reached, None, (temporary.name, model.name))
+            file, start, text = _allocation(engine, temporary, key)
+            _note(engine, entry, path, "garbage", file, start, reached, None, (text, model.name))
 
 
-def _allocation(engine: Engine, temporary: Tensor, result: tuple[str, int]) -> tuple[str, int]:
-    """Where a temporary is allocated: the result that goes to it is judged at its own place."""
+def _allocation(engine: Engine, temporary: Tensor, result: tuple[str, int]) -> tuple[str, int, str]:
+    """Where a temporary is allocated, and the call: the result that goes to it is judged at its own place."""
     for function in engine.sources.functions.get(temporary.made_in, ()):
         if function.file == result[0] and temporary.position >= 0:
-            return function.file, engine.sources.place(function, temporary.position)
-    return result
+            start = engine.sources.place(function, temporary.position)
+            source = engine.sources.files[function.file].source
+            end = engine.sources.files[function.file].masked.parentheses.end(source.find(b"(", start))
+            text = source[start:end].decode("utf-8", "replace") if end > start else temporary.name
+            return function.file, start, " ".join(text.split())
+    return *result, temporary.name
 
 
 def broadcasts(engine: Engine, entry: Entry) -> bool:

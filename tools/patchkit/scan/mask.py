@@ -76,6 +76,11 @@ class Parentheses:
         self.ends.update(dict.fromkeys(open_ones, -1))
 
 
+def matching_paren(source: bytes, opening: int) -> int:
+    """Return the offset behind the parenthesis that closes ``opening``, or -1; for one question about a text."""
+    return Parentheses(source).end(opening) if opening >= 0 else -1
+
+
 @dataclass(frozen=True)
 class MaskedSource:
     """The masked text and what it hides.
@@ -356,14 +361,16 @@ class _Masker:
         ):
             return position
         brace = head.end() - 1
-        if brace - start >= 2:
-            _blank(self.buffer, start, brace)
-            self.buffer[start : start + 2] = b"[]"
+        room = [place for place in range(start, brace) if source[place] not in b"\r\n"]
+        _blank(self.buffer, start, brace)
+        if len(room) >= 2:
+            self.buffer[room[0]], self.buffer[room[1]] = b"[]"
         elif bytes(self.buffer[start - 1 : start]) in (b" ", b"\t"):
-            self.buffer[start - 1 : start + 1] = b"[]"
+            self.buffer[start - 1], self.buffer[start] = b"[]"
         elif source[brace + 1 : brace + 2] in (b" ", b"\t"):
-            self.buffer[start : start + 3] = b"[]{"
+            self.buffer[start], self.buffer[brace], self.buffer[brace + 1] = b"[]{"
         else:
+            self.buffer[start:brace] = source[start:brace]
             return position
         return brace
 
@@ -409,8 +416,8 @@ class _Masker:
     def _directive(self, start: int, position: int) -> None:
         define = _DEFINE.match(self.source, start, position)
         if define:
-            parameters = define.group(2)
-            names = tuple(p.strip().decode() for p in parameters.split(b",")) if parameters is not None else ()
+            joined = re.sub(rb"\\\r?\n", b" ", define.group(2) or b"").decode("utf-8", "replace")
+            names = tuple(p.strip() for p in joined.split(",")) if define.group(2) is not None else ()
             self.macros_defined.append(MacroDefinition(define.group(1).decode(), names, define.end(), position))
         _blank(self.buffer, start, position)
 

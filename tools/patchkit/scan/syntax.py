@@ -405,9 +405,11 @@ class Lowering:
         while True:
             kind = node.type
             if kind in ("identifier", "field_identifier", "type_identifier"):
-                return [node.text.decode() if node.text else ""], suffix
+                return [node.text.decode("utf-8", "replace") if node.text else ""], suffix
             if kind == "structured_binding_declarator":
-                return [c.text.decode() for c in node.named_children if c.type == "identifier" and c.text], suffix
+                return [
+                    c.text.decode("utf-8", "replace") for c in node.named_children if c.type == "identifier" and c.text
+                ], suffix
             if kind in ("reference_declarator", "pointer_declarator"):
                 suffix += "&" if kind == "reference_declarator" else "*"
                 inner = [c for c in node.named_children if c.type not in ("type_qualifier", "comment")]
@@ -552,10 +554,10 @@ class Lowering:
         return lowered
 
     def _identifier(self, node: Node) -> Expr:
-        return Name(node.start_byte, node.end_byte, node.text.decode() if node.text else "")
+        return Name(node.start_byte, node.end_byte, node.text.decode("utf-8", "replace") if node.text else "")
 
     def _qualified(self, node: Node) -> Expr:
-        text = _SPACE.sub("", node.text.decode() if node.text else "")
+        text = _SPACE.sub("", node.text.decode("utf-8", "replace") if node.text else "")
         if "<" in text:
             text = re.sub(r"<.*>", "", text)
         scope, _, name = text.rpartition("::")
@@ -620,7 +622,7 @@ class Lowering:
         if member.type in ("template_method", "dependent_name"):
             member = member.child_by_field_name("name") or member
         arrow = operator is not None and operator.type == "->"
-        name = (member.text.decode() if member.text else "").split("<")[0]
+        name = (member.text.decode("utf-8", "replace") if member.text else "").split("<")[0]
         return Member(node.start_byte, node.end_byte, self.expression(argument), name, arrow)
 
     def _parenthesized(self, node: Node) -> Expr:
@@ -653,7 +655,7 @@ class Lowering:
         operator = node.child_by_field_name("operator")
         if left is None or right is None:
             return Opaque(node.start_byte, node.end_byte, self.source_text(node))
-        sign = operator.text.decode() if operator is not None and operator.text else "="
+        sign = operator.text.decode("utf-8", "replace") if operator is not None and operator.text else "="
         return Assign(node.start_byte, node.end_byte, sign, self.expression(left), self.expression(right))
 
     def _unary(self, node: Node) -> Expr:
@@ -661,7 +663,7 @@ class Lowering:
         operator = node.child_by_field_name("operator")
         if argument is None:
             return Opaque(node.start_byte, node.end_byte, self.source_text(node))
-        sign = operator.text.decode() if operator is not None and operator.text else ""
+        sign = operator.text.decode("utf-8", "replace") if operator is not None and operator.text else ""
         return Unary(node.start_byte, node.end_byte, {"not": "!"}.get(sign, sign), self.expression(argument))
 
     def _binary(self, node: Node) -> Expr:
@@ -669,7 +671,7 @@ class Lowering:
         operator = node.child_by_field_name("operator")
         if left is None or right is None:
             return Opaque(node.start_byte, node.end_byte, self.source_text(node))
-        sign = operator.text.decode() if operator is not None and operator.text else ""
+        sign = operator.text.decode("utf-8", "replace") if operator is not None and operator.text else ""
         sign = {"and": "&&", "or": "||"}.get(sign, sign)
         return Binary(node.start_byte, node.end_byte, sign, self.expression(left), self.expression(right))
 

@@ -28,7 +28,7 @@ namespace at::native {{
 TORCH_IMPL_FUNC(atan2_out_mps)(const Tensor& self, const Tensor& other, const Tensor& output) {{
   using namespace mps;
   const bool needs_copy = !output.is_contiguous() || output.storage_offset();
-  Tensor out_ = needs_copy ? at::empty_like({model}, MemoryFormat::Contiguous) : output;
+  Tensor out_ = needs_copy ? at::empty_like({model}, MemoryFormat::Contiguous) : output;{mark}
   using Graph = MPSBinaryCachedGraph;
   @autoreleasepool {{
     std::string key = "atan2" + getTensorsStringKey({{self, other}});
@@ -41,7 +41,7 @@ TORCH_IMPL_FUNC(atan2_out_mps)(const Tensor& self, const Tensor& other, const Te
     }});
     Placeholder first = Placeholder(graph->inputTensor_, self);
     Placeholder second = Placeholder(graph->otherTensor_, other);
-    {placeholder}
+    Placeholder result = Placeholder(graph->outputTensor_, out_);
     NSDictionary* feeds = @{{
       first.getMPSGraphTensor() : first.getMPSGraphTensorData(),
       second.getMPSGraphTensor() : second.getMPSGraphTensorData()
@@ -68,11 +68,8 @@ RULE = Rule(
         "PR 124442: addcmul and addcdiv, whose temporary is made like self",
         "aten/src/ATen/TensorIterator.cpp: the output has the broadcast shape and the common type",
     ),
-    failing=KERNEL.format(
-        model="self",
-        placeholder="Placeholder result = Placeholder(graph->outputTensor_, out_); // expect: MPS103 out_",
-    ),
-    passing=KERNEL.format(model="output", placeholder="Placeholder result = Placeholder(graph->outputTensor_, out_);"),
+    failing=KERNEL.format(model="self", mark=" // expect: MPS103 at::empty_like(self, MemoryFormat::Contiguous)"),
+    passing=KERNEL.format(model="output", mark=""),
     native_functions="""\
 - func: atan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)
   structured: True
