@@ -96,22 +96,21 @@ def kernel_bytes(tree: Path) -> int:
     return sum(p.stat().st_size for p in (tree / MPS).rglob("*") if p.suffix in (".mm", ".h", ".cpp"))
 
 
-def others(tree: Path) -> dict[str, list[str | Path]]:
-    """The command lines of the other tools that are installed."""
-    folder = tree / MPS / "operations"
+def others(tree: Path, folder: Path) -> dict[str, list[str | Path]]:
+    """The command lines of the other tools that are installed.
+
+    They read a copy of the kernel files named ``.cpp``: ast-grep passes files by whose ending it does not know.
+    """
+    folder.mkdir()
+    for file in (tree / MPS / "operations").glob("*.mm"):
+        shutil.copy2(file, folder / f"{file.stem}.cpp")
     found: dict[str, list[str | Path]] = {}
     beside = Path(sys.executable).parent
     if program := _program("ast-grep", beside):
-        files = sorted(folder.glob("*.mm"))
-        found["ast-grep"] = [program, "run", "--lang", "cpp", "--pattern", PATTERN, "--json=stream", *files]
+        found["ast-grep"] = [program, "run", "--lang", "cpp", "--pattern", PATTERN, "--json=stream", folder]
     if program := _program("semgrep", beside):
         command = [program, "scan", "--quiet", "--metrics=off", "--disable-version-check", "--jobs=1", "--lang=cpp"]
-        found["semgrep"] = [
-            *command,
-            "--scan-unknown-extensions",
-            f"--pattern={PATTERN.replace('$A, $B', '...')}",
-            folder,
-        ]
+        found["semgrep"] = [*command, f"--pattern={PATTERN}", folder]
     return found
 
 
@@ -136,7 +135,7 @@ def main() -> None:
         print(f"  {'patchkit --help':<28}{best([*patchkit, '--help'], cache, options.repeat)}")
         print(f"  {'patchkit scan, cold':<28}{best(scan, cache, options.repeat)}")
         print(f"  {'patchkit scan, again':<28}{best(scan, cache, options.repeat, cold=False)}")
-        for tool, command in others(options.tree).items():
+        for tool, command in others(options.tree, Path(name, "cpp")).items():
             print(f"  {tool + ', one pattern':<28}{best(command, cache, options.repeat)}")
         print("cost against size, cold")
         for factor in options.factors:

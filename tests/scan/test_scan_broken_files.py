@@ -175,7 +175,6 @@ def test_links_that_lead_in_a_circle_are_not_followed(tmp_path: Path) -> None:
     assert report.undecided == ()
 
 
-@pytest.mark.xfail(reason="the registry asks a link to itself whether it is a file", strict=True)
 def test_a_link_to_itself_is_not_followed(tmp_path: Path) -> None:
     tree = tree_with(tmp_path, BAD)
     (tree.root / OPERATIONS / "Self.mm").symlink_to("Self.mm")

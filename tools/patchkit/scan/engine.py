@@ -161,7 +161,11 @@ class Engine:
     def enter(self, entry: Entry) -> None:
         """Run one kernel for one overload and gather what its paths say."""
         self.ways[entry.overload] = entry
-        signature = self._signature(entry)
+        try:
+            signature = self._signature(entry)
+        except RecursionError:
+            self.gave_up[entry.function.name] = "the kernel is nested too deeply to follow"
+            return
         twin = self._done.get(signature)
         if twin is not None:  # the same statements, the same layouts: the same verdicts under another name
             for site in (*self.sites.values(), *self.writes.values(), *self.handles.values()):

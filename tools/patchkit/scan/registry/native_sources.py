@@ -88,7 +88,7 @@ class NativeSources:
             return
         for entry in entries:
             path = f"{folder}/{entry.name}"
-            if entry.name.endswith(suffixes) and entry.is_file():
+            if entry.name.endswith(suffixes) and entry.is_file(follow_symlinks=False):
                 yield path
             elif recurse and entry.name not in OTHER_BACKENDS and entry.is_dir(follow_symlinks=False):
                 yield from self._list(path, recurse=True, suffixes=suffixes)
