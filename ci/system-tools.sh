@@ -14,12 +14,11 @@ need git git
 need patch patch
 need xz xz-utils
 need dpkg-source dpkg-dev
-need ps procps
 need python3 python3
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
 
 if [ ${#packages[@]} -eq 0 ]; then
-    echo "git, patch, xz, dpkg-source, ps and python3 with venv are here"
+    echo "git, patch, xz, dpkg-source and python3 with venv are here"
     exit 0
 fi
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
